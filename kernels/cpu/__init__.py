@@ -32,7 +32,7 @@ from .peeling.peel import Peeling
 from .peeling.scan import reband
 
 if TYPE_CHECKING:
-    from .shards.merged_order import merge_rows, to_merged_order
+    from .shards.merged_order import merge_rows
     from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
 
 remove_unused()
@@ -60,14 +60,12 @@ __all__ = [
     "store",
     "take",
     "third_vertex_rows",
-    "to_merged_order",
 ]
 
 _OF_SHARDS = {
     "count_by_third_vertex": ".shards.third_vertex",
     "merge_rows": ".shards.merged_order",
     "third_vertex_rows": ".shards.third_vertex",
-    "to_merged_order": ".shards.merged_order",
 }
 
 

@@ -298,13 +298,20 @@ def test_memory_of_a_shard() -> None:
     edges, vertices = 260_000_000, 2**24
     sizes = {shards: shards_bytes(edges, edges, vertices, shards) for shards in (2, 4, 8, 16)}
     assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
-    assert sizes[2] / edges == pytest.approx(84 * 1.1 * 0.75 + 13 / 2, rel=0.01)  # sorting of halves
+    peeled = 1.1 * (36 * 0.75 + 25) * edges + 16 * vertices + mailbox_bytes(edges, 2)
+    assert sizes[2] == pytest.approx(peeled + 13 * edges / 2, rel=0.01)
+    many = 2 * 10**9  # so that what is sorted at once does not count
+    assert shards_bytes(many, many, vertices, 4) / many == pytest.approx(
+        1.1 * (36 * (2 / 4 - 1 / 16) + 25 / 2) + 13 / 4, rel=0.02
+    )
     for here in (2, 4, 8):
         halves, entries = (2 / here - 1 / here**2) * edges, 2 * edges / here
         peeled = here * (1.1 * (36 * halves + 25 * entries) + 16 * vertices + mailbox_bytes(edges, here)) + 13 * edges
         assert shards_bytes(edges, edges, vertices, here, here) == pytest.approx(peeled, rel=0.01)
     without = shards_bytes(edges, 0, vertices, 2)  # nothing is peeled
-    assert without / edges == pytest.approx((76 + 16) * 1.1 / 2 + 13 / 2, rel=0.01)
+    assert without / edges == pytest.approx((16 + 28 + 60) * 1.1 / 2 + 13 / 2, rel=0.01)
+    alone = shards_bytes(many, 0, vertices, 2)  # sorted range by range
+    assert alone == pytest.approx((16 + 28) * 1.1 * many / 2 + 60 * 2**28 + 13 * many / 2, rel=0.01)
     few = shards_bytes(2**20, 0, 2**27, 2)  # with many vertices
     assert 32 * 2**27 < few < 33 * 2**27
 

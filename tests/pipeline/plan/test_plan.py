@@ -180,7 +180,7 @@ def test_shards_that_cannot_fit_are_refused(
 
 
 def test_shards_on_gpus_that_may_fit_are_not_refused(rows: Path) -> None:
-    """The plan says that memory is tight. Refused is what does not fit if shards are equal and nothing is in reserve."""
+    """Memory is tight. What does not fit is refused, if shards are equal and nothing is in reserve."""
     settings = make_settings(str(rows), "out", partitions=2)
     source = open_input(settings)
     wide = plan_run(settings, source, Capacity(2, 2, 0, 2**40))
