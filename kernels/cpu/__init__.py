@@ -33,6 +33,7 @@ from .peeling.scan import reband
 
 if TYPE_CHECKING:
     from .shards.merged_order import merge_rows
+    from .shards.merged_order import to_merged_order as to_merged_order
     from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
 
 remove_unused()
@@ -64,6 +65,7 @@ __all__ = [
 
 _OF_SHARDS = {
     "count_by_third_vertex": ".shards.third_vertex",
+    "to_merged_order": ".shards.merged_order",
     "merge_rows": ".shards.merged_order",
     "third_vertex_rows": ".shards.third_vertex",
 }

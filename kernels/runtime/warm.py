@@ -20,7 +20,6 @@ from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.peeling.cascade import REMOVED, set_to
 from ..cpu.peeling.live_rows import LiveRows
 from ..cpu.shards.cut import Cut
-from ..cpu.shards.merged_order import to_merged_order
 from ..cpu.whole_triangles import count_whole
 from ..graph import IntArray, LongArray, Topology
 from . import cache
@@ -187,7 +186,7 @@ def _warm_third_vertex() -> None:
     low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
     runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
     merged = cpu.merge_rows(low, high, runs, 3)
-    to_merged_order(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
+    cpu.to_merged_order(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
     frozen = low.copy()
     frozen.flags.writeable = False  # arrays from another worker cannot be written to: another type to the compiler
     for ends in (low, frozen):

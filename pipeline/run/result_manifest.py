@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from ...tasks.errors import InternalError
 from ...tasks.publish.columns import merge_histograms
+from ...tasks.publish.lambda_columns import BucketSummary
 from ..bounding.schedule import BoundingResult
 from ..checkpoint.checkpoint import Graph
 from ..output.manifest import (
@@ -65,8 +64,8 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
         how_bounded=None if bounded is None else bounded.record,
         exchanges=run.events.exchanges,
         stages=run.events.stages,
-        lambda_low=None if bounded is None else _lambda_record([summary.low for summary in summaries]),
-        lambda_high=None if known else _lambda_record([summary.high for summary in summaries]),
+        lambda_low=None if bounded is None else _lambda_record(summaries, "low"),
+        lambda_high=None if known else _lambda_record(summaries, "high"),
         converged=known and all(program.converged for program in found.programs),
         unsettled=found.unsettled,
         dense=found.dense,
@@ -123,10 +122,11 @@ def _counts(graph: Graph, published: Published) -> Counts:
     )
 
 
-def _lambda_record(histograms: Sequence[NDArray[np.int64]]) -> LambdaRecord:
-    histogram = merge_histograms(histograms)
+def _lambda_record(summaries: Sequence[BucketSummary], end: Literal["low", "high"]) -> LambdaRecord:
+    histogram = merge_histograms([getattr(own, end) for own in summaries])
     return LambdaRecord(
         max=max((value for value, _ in histogram), default=0),
         sum=sum(value * edges for value, edges in histogram),
         histogram=histogram,
+        vertices=merge_histograms([getattr(own, f"vertex_{end}") for own in summaries]),
     )

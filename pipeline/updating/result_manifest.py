@@ -96,6 +96,7 @@ def _totals(then: Manifest, made: Made, went: Outcome) -> dict[str, Any]:
             "max": max((value for value, _ in histogram), default=0),
             "sum": sum(value * number for value, number in histogram),
             "histogram": histogram,
+            "vertices": merge_histograms([whole.vertex_low]),
         }
     evaluations = went.changed if went.changed is not None else edges
     partition = {"partition": 0, "owned": edges, "ghost": 0, "inner": edges, "peripheral": 0, "cut": 0}

@@ -12,7 +12,7 @@ from ...kernels.cpu.regroup import NO_LIMIT, mark_over
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
-from .lambda_columns import BucketSummary, BucketVertices
+from .lambda_columns import BucketSummary, BucketVertices, vertex_histograms
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,17 @@ def changed_vertices(
     return BucketVertices(before.bucket, degree, before.triangles + supports // 2, most, most)
 
 
-def changed_summary(before: BucketSummary, gone: EdgePart, come: EdgePart, edges: int, vertices: int) -> BucketSummary:
-    """What a bucket adds to the manifest, with `edges` and `vertices` after a change as in `changed_vertices`."""
-    support = before.support + int(come.support.sum(dtype=np.int64)) - int(gone.support.sum(dtype=np.int64))
-    highest = max(int(part.max(initial=0)) for part in (before.low[:, 0], come.lam))
+def changed_summary(
+    support: int, low: NDArray[np.int64], gone: EdgePart, come: EdgePart, edges: int, vertices: BucketVertices
+) -> BucketSummary:
+    """What a bucket adds to the manifest, with `edges` and `vertices` after a change as in `changed_vertices`.
+
+    `support` and `low` are those of the summary before it.
+    """
+    support += int(come.support.sum(dtype=np.int64)) - int(gone.support.sum(dtype=np.int64))
+    highest = max(int(part.max(initial=0)) for part in (low[:, 0], come.lam))
     counts = np.bincount(come.lam, minlength=highest + 1) - np.bincount(gone.lam, minlength=highest + 1)
-    counts[before.low[:, 0]] += before.low[:, 1]
+    counts[low[:, 0]] += low[:, 1]
     values = np.flatnonzero(counts)
     histogram = np.stack([values, counts[values]], axis=1).astype(np.int64)
-    return BucketSummary(edges, vertices, support, histogram, histogram)
+    return BucketSummary(edges, len(vertices), support, histogram, histogram, *vertex_histograms(vertices))

@@ -85,6 +85,10 @@ class BucketSummary:
     """[distinct values, 2] ascending (lower end of λ, edges that have it)."""
     high: NDArray[np.int64]
     """[distinct values, 2] ascending (upper end of λ, edges that have it); equal to `low` if the run has converged."""
+    vertex_low: NDArray[np.int64]
+    """[distinct values, 2] ascending (highest lower end of λ of a vertex's edges, vertices that have it)."""
+    vertex_high: NDArray[np.int64]
+    """The same for upper ends."""
 
 
 def send_results(
@@ -132,7 +136,14 @@ def summarise(results: BucketResults, vertices: BucketVertices) -> BucketSummary
     """What one bucket adds to the manifest."""
     support, low = kernels.total(results.support), histogram(results.low)
     high = low if results.high is results.low else histogram(results.high)
-    return BucketSummary(len(results), len(vertices), support, low, high)
+    return BucketSummary(len(results), len(vertices), support, low, high, *vertex_histograms(vertices))
+
+
+def vertex_histograms(vertices: BucketVertices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`BucketSummary.vertex_low` and `vertex_high` of the vertices with edges."""
+    there = vertices.degree > 0
+    low = histogram(vertices.low[there])
+    return low, low if vertices.high is vertices.low else histogram(vertices.high[there])
 
 
 def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:

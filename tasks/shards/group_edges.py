@@ -98,7 +98,7 @@ def build_group_edges(
             arrived, senders or [0], lambda ends: assignment.group_of(ends) == group
         )
     else:
-        from ...kernels.cpu.shards.merged_order import to_merged_order  # imports Numba
+        from ...kernels.cpu import to_merged_order  # imports Numba
 
         low, high, support, row = (
             np.concatenate([getattr(part, name) for part in arrived]) for name in ("low", "high", "support", "row")

@@ -22,7 +22,7 @@ from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
 from .programs import arcs_known, check_distance_table, check_programs
 from .reading import Flaw, Int, reject
-from .tables import EdgeTable, VertexTable, check_files, edge_at, read_edges, read_manifest, read_vertices
+from .tables import EdgeTable, VertexTable, check_files, counted, edge_at, read_edges, read_manifest, read_vertices
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -368,14 +368,13 @@ def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, s
         "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges"))
         + counts.get("filtered", 0),
     }
-    distributions = (
-        [("lambda", edges.low)] if edges.low is edges.high else [("lambda", edges.low), ("lambda_high", edges.high)]
-    )
-    for name, bound in distributions:
-        values, edges_of = np.unique(bound, return_counts=True)
+    bounds = {"lambda": (edges.low, vertices.low), "lambda_high": (edges.high, vertices.high)}
+    for name, (bound, of_vertices) in list(bounds.items())[: 1 + (edges.low is not edges.high)]:
         expected[f"{name}.max"] = int(bound.max(initial=0))
         expected[f"{name}.sum"] = int(bound.sum(dtype=np.int64))
-        expected[f"{name}.histogram"] = [list(pair) for pair in zip(values.tolist(), edges_of.tolist(), strict=True)]
+        expected[f"{name}.histogram"] = counted(bound)
+        if (manifest.get(name) or {}).get("vertices") is not None:  # earlier releases have none
+            expected[f"{name}.vertices"] = counted(of_vertices[vertices.degree > 0])
     for name, value in expected.items():
         section, key = name.split(".")
         stored = (manifest.get(section) or {}).get(key)
@@ -392,7 +391,7 @@ def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, s
         edge_count, what = int(np.count_nonzero(support)), "those in triangles are"
     if owned != edge_count:
         raise Flaw(f"the partitions own {owned} edges; {what} {edge_count}")
-    return "the manifest's counts and histogram follow from the tables", True
+    return "the manifest's counts and histograms follow from the tables", True
 
 
 def _distinct_bounds(edges: EdgeTable) -> list[NDArray[np.int32]]:

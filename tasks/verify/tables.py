@@ -62,6 +62,12 @@ def edge_at(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
     return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
 
 
+def counted(values: NDArray[np.int32]) -> list[list[int]]:
+    """Pairs of a value and its number, ascending, as the manifest has them."""
+    found: list[list[int]] = np.stack(np.unique(values, return_counts=True), axis=1).tolist()
+    return found
+
+
 def read_manifest(out: Folder) -> dict[str, Any]:
     """The parsed manifest.json. Raises Flaw if it is missing, changed, or lacks keys that the checks use."""
     path, content = f"{out}/manifest.json", out.read("manifest.json")

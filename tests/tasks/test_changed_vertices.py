@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.errors import InternalError
 from edgemill.tasks.publish.changed_vertices import EdgePart, changed_summary, changed_vertices
-from edgemill.tasks.publish.lambda_columns import BucketSummary, BucketVertices
+from edgemill.tasks.publish.lambda_columns import BucketSummary, BucketVertices, vertex_histograms
 from examples import examples
 
 VERTICES = 10
@@ -52,7 +54,8 @@ def vertices_of(edges: Edges) -> BucketVertices:
 def summary_of(edges: Edges) -> BucketSummary:
     levels, counts = np.unique([own[1] for own in edges.values()], return_counts=True)
     histogram: NDArray[np.int64] = np.stack([levels, counts], axis=1).astype(np.int64)
-    return BucketSummary(len(edges), VERTICES, sum(own[0] for own in edges.values()), histogram, histogram)
+    support = sum(own[0] for own in edges.values())
+    return BucketSummary(len(edges), VERTICES, support, histogram, histogram, *vertex_histograms(vertices_of(edges)))
 
 
 @settings(max_examples=examples(200))
@@ -67,9 +70,16 @@ def test_a_change(before: Edges, other: Edges, removed: set[tuple[int, int]]) ->
         column = getattr(found, name)
         assert column.tolist() == getattr(wanted, name).tolist(), name
         assert column.dtype == getattr(wanted, name).dtype, name
-    totals, known = changed_summary(summary_of(before), gone, come, len(after), VERTICES), summary_of(after)
+    earlier, known = summary_of(before), summary_of(after)
+    totals = changed_summary(earlier.support, earlier.low, gone, come, len(after), found)
     assert (totals.edges, totals.vertices, totals.support) == (known.edges, known.vertices, known.support)
     assert totals.low.tolist() == totals.high.tolist() == known.low.tolist()
+    ends = [max(own[1] for row, own in after.items() if v in row) for v in {v for row in after for v in row}]
+    assert (
+        totals.vertex_low.tolist()
+        == totals.vertex_high.tolist()
+        == [list(one) for one in sorted(Counter(ends).items())]
+    )
 
 
 def test_supports_that_no_triangles_make_are_refused() -> None:

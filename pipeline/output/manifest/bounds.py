@@ -123,6 +123,10 @@ class LambdaRecord(Record):
     sum: int
     histogram: list[tuple[int, int]]
     """Pairs of λ and its number of edges, ascending."""
+    vertices: list[tuple[int, int]] | None = None
+    """Pairs of λ and the number of vertices whose highest λ it is, ascending; without vertices that have no edge. Null
+    in results of earlier releases.
+    """
 
 
 class DenseRecord(Record):

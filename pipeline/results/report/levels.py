@@ -54,7 +54,7 @@ def range_starts(top: int) -> NDArray[np.int64]:
 
 
 def levels(result: Result) -> Levels:
-    """Count edges by the manifest's histogram and vertices by their table, files side by side.
+    """Count edges and vertices by the manifest's histograms, or vertices by their table in results of earlier releases.
 
     Raises InputError for damage.
     """
@@ -63,10 +63,8 @@ def levels(result: Result) -> Levels:
     top = max(manifest.lam.max, high.max if high else 0)
     starts = range_starts(top)
     edges = _counted(starts, manifest.lam.histogram)
-    column = "lambda" if manifest.exact else "lambda_low"
-    with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as pool:
-        found = pool.map(partial(_vertices, starts, column), result.vertices.get_fragments())
-        vertices = sum(found, np.zeros_like(starts))
+    known = manifest.lam.vertices
+    vertices = _from_table(result, starts) if known is None else _counted(starts, known)
     return Levels(
         first=starts.tolist(),
         last=[*(starts[1:] - 1).tolist(), top],
@@ -75,6 +73,14 @@ def levels(result: Result) -> Levels:
         vertices_above=_from_above(vertices),
         high_above=_from_above(_counted(starts, high.histogram)) if high else None,
     )
+
+
+def _from_table(result: Result, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Vertices by range of λ, from the files of their table, side by side."""
+    column = "lambda" if result.manifest.exact else "lambda_low"
+    with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as pool:
+        found = pool.map(partial(_vertices, starts, column), result.vertices.get_fragments())
+        return sum(found, np.zeros_like(starts))
 
 
 def _vertices(starts: NDArray[np.int64], column: str, file: ds.Fragment) -> NDArray[np.int64]:

@@ -59,9 +59,8 @@ def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -
     vertices = BucketVertices(0, made.degree[stays], made.triangles[stays], most, most)
     then = start.base.manifest
     histogram = np.array(then.lam.histogram, np.int64).reshape(-1, 2)
-    counts = then.counts
-    whole = BucketSummary(counts.edges, counts.vertices, 3 * (counts.triangles or 0), histogram, histogram)
-    return vertices, changed_summary(whole, gone, come, found.edges.edges, len(vertices))
+    support = 3 * (then.counts.triangles or 0)
+    return vertices, changed_summary(support, histogram, gone, come, found.edges.edges, vertices)
 
 
 def _part(edges: Topology, support: NDArray[np.int32], lam: NDArray[np.int32], rows: NDArray[np.integer]) -> EdgePart:

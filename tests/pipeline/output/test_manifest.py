@@ -25,7 +25,7 @@ def test_manifest_reads_back(tmp_path: Path, write_result: WriteResult) -> None:
     assert read_manifest(tmp_path) == written
     assert pickle.loads(pickle.dumps(written)) == written
     content = json.loads((tmp_path / "manifest.json").read_text())
-    assert content["lambda"] == {"max": 1, "sum": 3, "histogram": [[1, 3]]}
+    assert content["lambda"] == {"max": 1, "sum": 3, "histogram": [[1, 3]], "vertices": None}
     assert content["format_version"] == 1
     assert set(content["versions"]) >= {"edgemill", "dask", "numba", "numpy", "pyarrow", "python"}
     assert written.seconds == 1.5

@@ -267,6 +267,7 @@ def swap_vertices(it: Draft) -> None:
             "totals",
             "lambda.histogram is [[0, 21]]; the tables give [[0, 1], [1",
         ),
+        (note("lambda", "vertices", [[4, 5]]), "totals", "lambda.vertices is [[4, 5]]; the tables give [["),
         (note("input", "id_type", "int32"), "tables", "the ids are int64; the manifest says int32"),
         (lambda it: it.manifest["partitions"].pop(), "totals", "the partitions own 10 edges; there are 21"),
         (lambda it: it.manifest["partitions"][1].update(cut=9), "totals", "partition 1 owns 11 edges, but counts 20"),
