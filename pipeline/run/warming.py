@@ -52,6 +52,6 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
         return engine.on_every_worker(prepare, needed, engine.capacity.threads)
     if plan.ingest_on_device:
         engine.on_every_worker(load_packing, MemorySpace.DEVICE)
-    if plan.is_whole and engine.capacity.threads > 1:  # while rows are read
+    if plan.finds_lambda and plan.is_whole and engine.capacity.threads > 1:  # while rows are read
         engine.leave_to_workers("load", run_cliques, needed)
     return []
