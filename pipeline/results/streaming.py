@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -22,21 +21,8 @@ _STORES = "py::fsspec"
 
 def batches(table: ds.Dataset, columns: Sequence[str], only: Any = None) -> Iterator[pa.RecordBatch]:
     """Batches as `stream` gives them. Raises InputError for a damaged file."""
-    with _damage():
-        yield from stream(table, columns, only)
-
-
-def batches_of(fragment: ds.Fragment, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches of one fragment of a table, as `stream` gives them. Raises InputError for a damaged file."""
-    with _damage():
-        yield from stream_fragment(fragment, columns, batch_rows=batch_rows)
-
-
-@contextmanager
-def _damage() -> Iterator[None]:
-    """Raises InputError for errors of reading."""
     try:
-        yield
+        yield from stream(table, columns, only)
     except READ_ERRORS as error:
         raise InputError(f"the result is damaged: {error_reason(error)}") from error
 

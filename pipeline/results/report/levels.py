@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
-from ....kernels.runtime.threads import cores
 from ..result import Result
-from ..streaming import batches_of
+from ..streaming import batches
 
 MOST_RANGES = 40
-MOST_THREADS = 8
-"""Files of the table of vertices that are read at once."""
-_BATCH_ROWS = 2**16
 EVEN_BELOW = 1000
 """If the highest λ is below this, all ranges have one width; otherwise their width grows with λ."""
 
@@ -76,20 +69,13 @@ def levels(result: Result) -> Levels:
 
 
 def _from_table(result: Result, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Vertices by range of λ, from the files of their table, side by side."""
+    """Vertices with edges by range of λ, from their table, which is read in batches."""
     column = "lambda" if result.manifest.exact else "lambda_low"
-    with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as pool:
-        found = pool.map(partial(_vertices, starts, column), result.vertices.get_fragments())
-        return sum(found, np.zeros_like(starts))
-
-
-def _vertices(starts: NDArray[np.int64], column: str, file: ds.Fragment) -> NDArray[np.int64]:
-    """Vertices of a file with edges, by range of λ."""
-    counts = np.zeros_like(starts)
-    for batch in batches_of(file, [column, "degree"], _BATCH_ROWS):
+    vertices = np.zeros_like(starts)
+    for batch in batches(result.vertices, [column, "degree"]):
         lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]
-        counts += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
-    return counts
+        vertices += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
+    return vertices
 
 
 def _counted(starts: NDArray[np.int64], histogram: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
