@@ -24,6 +24,7 @@ from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.sources import Source
+from edgemill.tasks.shards.gpu import merged_edges
 
 GIGABYTE = 10**9
 HERE = Capacity(1, 4, 0, GIGABYTE, in_process=True)
@@ -291,6 +292,12 @@ def test_mailbox_size_equals_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch
     for count in (2, 8, 32):
         shards.ShardMailbox(count, edges)
     assert made == [mailbox_bytes(edges, count) for count in (2, 8, 32)]
+
+
+def test_ranges_of_a_merge_equal_those_of_the_code() -> None:
+    third_vertex = pytest.importorskip("edgemill.kernels.gpu.shards.third_vertex", exc_type=ImportError)
+    assert gpu_memory.SORTED_AT_ONCE == third_vertex.MERGED_AT_ONCE
+    assert gpu_memory.MERGED_AT_ONCE == merged_edges.AT_ONCE
 
 
 def test_memory_of_a_shard() -> None:
