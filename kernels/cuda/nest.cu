@@ -1,6 +1,7 @@
 // Connected components of {edges of level >= k} for all k: three launches for each level, from the highest down, over its edges.
 //
-// Computes  kernels.nest, with the components in any order. The root of a set is its least vertex.
+// Computes  kernels.nest, with the components in any order. The root of a set is its least vertex. There is room for `room`
+//           components; `found` counts those that have no room, too.
 // Threads   One an edge of the level. Lock-free union-find: a compare-and-swap makes a smaller root the parent of a larger one, and
 //           finds halve the paths (Jayanti and Tarjan, PODC 2016, with vertex numbers in place of random priorities). `unite` does
 //           two finds, the other kernels one: mostly one or two steps, about 32 bytes from random addresses each.
@@ -22,6 +23,25 @@ __device__ __forceinline__ int root_of(volatile int* up, int v) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;                                                 \
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < edges; i += stride)                \
         if (const int e = ordered[i]; true)
+
+// Lists the edges by descending level. `next` [levels] has where the edges of each level start, from the highest down. Edges of one
+// level are in any order: the lanes of a warp with equal levels take their places by one addition.
+extern "C" __global__ void by_level(const int* __restrict__ level, int64 edges, int highest, unsigned long long* next, int* ordered) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    const int lane = threadIdx.x & 31;
+    for (int64 first = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x - lane; first < edges; first += stride) {
+        const int64 e = first + lane;
+        const uint32 there = __ballot_sync(ALL_LANES, e < edges);
+        if (e >= edges) continue;
+        const int k = highest - level[e];
+        const uint32 same = __match_any_sync(there, k);
+        const int leader = __ffs(same) - 1;
+        unsigned long long at = 0;
+        if (lane == leader) at = atomicAdd(&next[k], static_cast<unsigned long long>(__popc(same)));
+        at = __shfl_sync(same, at, leader);
+        ordered[at + __popc(same & ((1u << lane) - 1))] = static_cast<int>(e);
+    }
+}
 
 // Unites the sets of the two ends. of_edge[e] becomes the root that got a parent by this edge; -1 if there is none.
 extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
@@ -45,16 +65,18 @@ extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, con
 // Creates a component for each root of this level's edges.
 extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                  const int* __restrict__ high, int* up, int level, int* stamp, int* top, int* of_vertex,
-                                 int* found, int* levels, int* least, int* parent) {
+                                 int* found, int room, int* levels, int* least, int* parent) {
     FOR_EACH_EDGE(e) {
         const int root = root_of(up, low[e]);
         if (*static_cast<volatile int*>(&stamp[root]) == level || atomicExch(&stamp[root], level) == level) continue;
         const int x = atomicAdd(found, 1);
-        levels[x] = level;
-        least[x] = root;
-        parent[x] = -1;
+        if (x < room) {
+            levels[x] = level;
+            least[x] = root;
+            parent[x] = -1;
+        }
         if (top[root] >= 0) {
-            parent[top[root]] = x;
+            if (top[root] < room) parent[top[root]] = x;
         } else {
             of_vertex[root] = x;
         }
@@ -65,12 +87,12 @@ extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, con
 // Stores the component of each edge, and makes it the parent of the component of the root that got a parent by the edge.
 extern "C" __global__ void settle(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                   const int* __restrict__ high, int* up, const int* __restrict__ top, int* of_vertex,
-                                  int* of_edge, int* parent) {
+                                  int* of_edge, int room, int* parent) {
     FOR_EACH_EDGE(e) {
         const int x = top[root_of(up, low[e])], hooked = of_edge[e];
         if (hooked >= 0) {
             if (top[hooked] >= 0) {
-                parent[top[hooked]] = x;
+                if (top[hooked] < room) parent[top[hooked]] = x;
             } else {
                 of_vertex[hooked] = x;
             }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from backends import BACKENDS, Backend
+from backends import BACKENDS, Backend, OnGpu
 from edgemill import kernels
 from edgemill.kernels.cpu.nest import nest_few, nest_many, subtree_minima, subtree_sums
 from edgemill.kernels.graph import Nested
@@ -78,6 +80,17 @@ def test_drawn(backend: Backend, drawn: Drawn) -> None:
     """With loops and repeated edges."""
     edges = np.array(drawn, np.int32).reshape(-1, 3)
     check(edges, 20, nested(backend, edges, 20))
+
+
+@pytest.mark.gpu
+def test_more_components_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each edge is a component of its own, so that there is room for few of them at first."""
+    # By its name alone, the module is hidden by the function.
+    monkeypatch.setattr(importlib.import_module("edgemill.kernels.gpu.nest"), "MIN_ROOM", 4)
+    places, levels = np.arange(999), np.random.default_rng(1).integers(0, 50, 1998)
+    ends = np.concatenate([np.column_stack([2 * places, 2 * places + 1])] * 2)
+    edges = np.column_stack([ends, levels]).astype(np.int32)
+    check(edges, 2000, nested(OnGpu(), edges, 2000))
 
 
 @given(
