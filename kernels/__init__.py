@@ -271,7 +271,7 @@ def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArra
     """The permutation [pairs] that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
     Equal pairs keep their order. On the CPU, int32 and two counting sorts, each with a table over its range of values;
-    on the GPU int64.
+    on the GPU int64, or int32 for many pairs.
     """
     return _backend(low).order_pairs(low, high, lows, highs)
 

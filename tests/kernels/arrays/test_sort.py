@@ -1,16 +1,37 @@
-"""The order of pairs, against Python's sort."""
+"""The order of pairs on each backend, against Python's sort."""
 
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backends import BACKENDS, Backend, OnGpu
 from edgemill.kernels import order_pairs
+from examples import examples
+
+PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60))
-def test_pairs_are_ordered(pairs: list[tuple[int, int]]) -> None:
-    low, high = np.array(pairs, np.int32).reshape(-1, 2).T.copy()
-    order = order_pairs(low, high, 10, 12)
+def check(backend: Backend, pairs: list[tuple[int, int]]) -> None:
+    low, high = (backend.put(ends) for ends in np.array(pairs, np.int32).reshape(-1, 2).T.copy())
+    order = backend.get(order_pairs(low, high, 10, 12))
     assert order.tolist() == sorted(range(len(pairs)), key=lambda i: (pairs[i], i))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(pairs=PAIRS)
+def test_pairs_are_ordered(backend: Backend, pairs: list[tuple[int, int]]) -> None:
+    check(backend, pairs)
+
+
+@pytest.mark.gpu
+@given(pairs=PAIRS, at_once=st.integers(1, 20))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
+def test_pairs_are_ordered_by_ranges(
+    pairs: list[tuple[int, int]], at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("edgemill.kernels.gpu.arrays.sort.SORTED_AT_ONCE", at_once)
+        check(OnGpu(), pairs)
