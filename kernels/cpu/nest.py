@@ -146,10 +146,10 @@ def _component(x, y, k, level, up, far):
 
 
 @cached_njit(parallel=True)
-def _components(low, high, level, of_vertex, ancestors, seen, found, chosen):
+def _components(low, high, level, of_vertex, ancestors, seen, found, lacks):
     """The largest component of each edge's level or more that contains the edge.
 
-    Marks in `chosen` at least one edge of each level that its component lacks. `seen` has some of the pairs of a
+    Marks in `lacks` at least one edge of each level that its component lacks. `seen` has some of the pairs of a
     component and a level of which an edge is marked. A slot that is overwritten costs a further mark.
     """
     levels, up, far = ancestors
@@ -163,20 +163,27 @@ def _components(low, high, level, of_vertex, ancestors, seen, found, chosen):
             slot = np.uint64(pair) * _MIX >> np.uint64(64 - SEEN_BITS)
             if seen[slot] != pair:
                 seen[slot] = pair
-                chosen[e] = True
+                lacks[e] = True
 
 
 @cached_njit(parallel=True)
-def _renumber(low, high, level, of_vertex, ancestors, levels_before, number, found):
-    """The same after the components have got the levels that they lacked: `number` has the new numbers of those."""
-    levels, up, far = ancestors
+def _number_edges(level, found, levels, pairs, number):
+    """Replace each component by its number: that of the component itself, or of the pair with the edge's level."""
+    own = levels.size
     for e in prange(level.size):
         x = np.uintp(found[e])
-        if levels_before[x] == level[e]:
+        if levels[x] == level[e]:
             found[e] = number[x]
         else:
-            ends = np.uintp(of_vertex[np.uintp(low[e])]), np.uintp(of_vertex[np.uintp(high[e])])
-            found[e] = _component(*ends, level[e], levels, up, far)
+            pair = (np.int64(x) << 32) | np.int64(level[e])
+            at, end = 0, pairs.size
+            while at < end:
+                middle = (at + end) >> 1
+                if pairs[middle] < pair:
+                    at = middle + 1
+                else:
+                    end = middle
+            found[e] = number[np.uintp(own + at)]
 
 
 def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
@@ -191,34 +198,53 @@ def nest_with_forest(low: IntArray, high: IntArray, level: IntArray, vertices: i
 
 def nest_few(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
     """As `nest_with_forest`, by one union-find over all edges: the least work if most of them are in a forest."""
-    *found, unites = _nest(low, high, level, vertices)
-    return _numbered(*found), unites
+    of_vertex, of_edge, *components, unites = _nest(low, high, level, vertices)
+    number, nested = _numbered(of_vertex, of_edge, *components)
+    np.take(number, of_edge, out=of_edge)
+    return nested, unites
 
 
 def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
-    """As `nest_with_forest`, in parallel but for two union-finds over few edges."""
+    """As `nest_with_forest`, in parallel but for a union-find over few edges."""
     forest = mark_forest(low, high, level, vertices)
-    chosen = forest | (low == high)
-    few = np.flatnonzero(chosen)
-    of_vertex, _, before, least_before, parent, _ = _nest(low[few], high[few], level[few], vertices)
-    of_edge, seen = np.empty(len(level), np.int32), np.full(1 << SEEN_BITS, -1, np.int64)
-    _components(low, high, level, of_vertex, _ancestors(before, parent), seen, of_edge, chosen)
-    few = np.flatnonzero(chosen)
+    few = np.flatnonzero(forest | (low == high))
     of_vertex, _, levels, least, parent, _ = _nest(low[few], high[few], level[few], vertices)
-    keys = (levels.astype(np.int64) << 32) | least
-    order = np.argsort(keys)
-    number = order[np.searchsorted(keys[order], (before.astype(np.int64) << 32) | least_before)].astype(np.int32)
-    _renumber(low, high, level, of_vertex, _ancestors(levels, parent), before, number, of_edge)
-    return _numbered(of_vertex, of_edge, levels, least, parent), forest
+    of_edge, lacks = np.empty(len(level), np.int32), np.zeros(len(level), np.bool_)
+    seen = np.full(1 << SEEN_BITS, -1, np.int64)
+    _components(low, high, level, of_vertex, _ancestors(levels, parent), seen, of_edge, lacks)
+    lacking = np.flatnonzero(lacks)
+    pairs = np.unique((of_edge[lacking].astype(np.int64) << 32) | level[lacking])
+    number, nested = _numbered(of_vertex, of_edge, *_with_pairs(levels, least, parent, pairs))
+    _number_edges(level, of_edge, levels, pairs, number)
+    return nested, forest
 
 
-def _numbered(of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: IntArray, parent: IntArray) -> Nested:
-    """The components in their order."""
+def _with_pairs(
+    levels: IntArray, least: IntArray, parent: IntArray, pairs: LongArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Level, least vertex and parent of the components, and of one more for each of `pairs`, component << 32 | level.
+
+    A pair ascends from its component at that level. Both have the same vertices: the parent has a lower level.
+    """
+    of, level = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
+    place = np.arange(len(levels), len(levels) + len(pairs), dtype=np.int32)
+    is_first, is_last = (np.ones(len(pairs), np.bool_) for _ in range(2))
+    is_first[1:] = is_last[:-1] = of[1:] != of[:-1]
+    above = np.where(is_first, parent[of], place - 1)
+    below = parent.copy()
+    below[of[is_last]] = place[is_last]
+    return np.concatenate([levels, level]), np.concatenate([least, least[of]]), np.concatenate([below, above])
+
+
+def _numbered(
+    of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: IntArray, parent: IntArray
+) -> tuple[IntArray, Nested]:
+    """The number of each component in their order, and the components. `of_edge` is stored as it is."""
     ascending = np.lexsort((least, -levels))
     number = np.empty(len(levels) + 1, np.int32)
     number[ascending] = np.arange(len(levels), dtype=np.int32)
     number[-1] = -1  # an index of -1 reads the last slot
-    return Nested(number[of_vertex], number[of_edge], levels[ascending], least[ascending], number[parent[ascending]])
+    return number, Nested(number[of_vertex], of_edge, levels[ascending], least[ascending], number[parent[ascending]])
 
 
 @cached_njit(parallel=True)
