@@ -46,7 +46,6 @@ __all__ = [
     "positions_by_group",
     "reband",
     "row_numbers",
-    "scatter_index",
     "scatter_max",
     "scatter_sum",
     "store",
@@ -252,17 +251,17 @@ def total(values: IntArray | NDArray[np.bool_]) -> int:
     return total(values)
 
 
-def scatter_index(index: IntArray) -> NDArray[Any]:
-    """`index` in the type to which the backend converts an index array, for an index that is used several times."""
-    return _backend(index).scatter_index(index)
+def bincount(index: IntArray | LongArray, size: int) -> LongArray:
+    """How often each index occurs, int64 [size]; the indices are int32 or int64, from 0 to size - 1."""
+    return _backend(index).bincount(index, size)
 
 
-def scatter_sum(index: NDArray[Any], values: IntArray, size: int) -> LongArray:
+def scatter_sum(index: IntArray, values: IntArray, size: int) -> LongArray:
     """Add each value to the slot with its index. Returns the sums, int64 [size]; 0 for a slot without values."""
     return _backend(values).scatter_sum(index, values, size)
 
 
-def scatter_max(index: NDArray[Any], values: IntArray, size: int) -> IntArray:
+def scatter_max(index: IntArray, values: IntArray, size: int) -> IntArray:
     """The largest of the values ≥ 0 with each index, int32 [size]; 0 for a slot without values."""
     return _backend(values).scatter_max(index, values, size)
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
 from .arrays import (
+    bincount,
     join,
     lookup,
     order_pairs,
     pack_lists,
     positions_by_group,
-    scatter_index,
     scatter_max,
     scatter_sum,
     store,
@@ -43,6 +43,7 @@ __all__ = [
     "Fixpoint",
     "Peeling",
     "adjacency",
+    "bincount",
     "compact",
     "count_by_third_vertex",
     "intersect",
@@ -55,7 +56,6 @@ __all__ = [
     "positions_by_group",
     "reband",
     "row_numbers",
-    "scatter_index",
     "scatter_max",
     "scatter_sum",
     "store",

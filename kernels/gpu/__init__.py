@@ -7,12 +7,12 @@ imported from its module.
 """
 
 from .arrays import (
+    bincount,
     join,
     lookup,
     order_pairs,
     pack_lists,
     positions_by_group,
-    scatter_index,
     scatter_max,
     scatter_sum,
     store,
@@ -32,6 +32,7 @@ __all__ = [
     "Fixpoint",
     "Peeling",
     "adjacency",
+    "bincount",
     "compact",
     "count_by_third_vertex",
     "intersect",
@@ -44,7 +45,6 @@ __all__ = [
     "positions_by_group",
     "reband",
     "row_numbers",
-    "scatter_index",
     "scatter_max",
     "scatter_sum",
     "store",

@@ -146,6 +146,8 @@ def _warm_many() -> None:
     cpu.take(many, cpu.order_pairs(many, many, MANY, MANY))
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.positions_by_group(np.zeros(MANY, np.int16), 1)
+    cpu.scatter_sum(many, many, MANY), cpu.scatter_max(many, many, MANY)
+    cpu.bincount(many, MANY), cpu.bincount(many.astype(np.int64), MANY)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
 
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import kernels
 from ...tasks import dense
 from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, Sums
 from ...tasks.device import MemorySpace
@@ -99,7 +98,8 @@ def extract(
         engine.wait(trees, stage)
         while (count := -(-len(sent) // FAN_IN)) > 1:
             joins = [(t, t // FAN_IN) for t in range(count)]
-            sent = exchange(engine, "outlines", sent, dense.join_outlines, joins, forward="outlines")
+            joining = engine.for_tasks(count)
+            sent = exchange(joining, "outlines", sent, dense.join_outlines, joins, forward="outlines")
         (merged,) = exchange(engine.for_tasks(1), "outlines", sent, dense.merge_outlines, [(starts, highest)])
         del sent
         answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
@@ -144,7 +144,7 @@ def _sum_here(
     graph = order_by_degree(SequentialEngine(), [edges], edges.vertices, space)
     (owned,) = collect_owned(graph, RangePartitioner())
     support = count_triangles(owned, {}).support
-    return dense.send_sums(0, starts, highest, ids, place[kernels.scatter_index(owned.row)], support)
+    return dense.send_sums(0, starts, highest, ids, place[owned.row], support)
 
 
 def sum_by_shards(

@@ -143,7 +143,7 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
         np.add.at(total, line, _column(outlines, name))
         return total
 
-    vertices = gathered("vertices") + kernels.to_host(np.bincount(nested.vertex, minlength=size))
+    vertices = gathered("vertices") + kernels.to_host(kernels.bincount(nested.vertex, size))
     least = np.full(size, starts[-1], np.int64)
     np.minimum.at(least, line, _column(outlines, "least"))
     least = subtree_minima(parent, least)

@@ -192,7 +192,7 @@ def _run(first: int, count: int, like: Ints) -> Ints:
 def _counts(places: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     if not len(places):
         return np.zeros(count, np.int64)
-    return kernels.to_host(np.bincount(places, minlength=count)).astype(np.int64)
+    return kernels.to_host(kernels.bincount(places, count)).astype(np.int64)
 
 
 def _representatives(innermost: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -200,7 +200,7 @@ def _representatives(innermost: NDArray[np.int32], parent: NDArray[np.int32]) ->
     none = len(innermost)
     # Descending, as there is a kernel for maxima only.
     descending = np.int32(none) - np.arange(none, dtype=np.int32, like=innermost)
-    most = kernels.scatter_max(kernels.scatter_index(innermost), descending, len(parent))
+    most = kernels.scatter_max(innermost, descending, len(parent))
     least = none - kernels.to_host(most).astype(np.int64)
     least = subtree_minima(parent, least)
     return np.where(least < none, least, -1).astype(np.int32)

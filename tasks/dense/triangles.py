@@ -90,7 +90,7 @@ def send_sums(
     `ids` [DN-graphs] ascend, `place` [edges] are positions in them, `starts` [buckets + 1] are the first dense numbers
     of the buckets, `highest` is the largest λ.
     """
-    total = kernels.to_host(kernels.scatter_sum(kernels.scatter_index(place), support, len(ids)))
+    total = kernels.to_host(kernels.scatter_sum(place, support, len(ids)))
     cuts = np.searchsorted(ids, component_ids(starts, np.zeros(1, np.int32), highest))
     runs = (slice(cuts[b], cuts[b + 1]) for b in range(len(starts) - 1))
     return bundle(sender, {b: Sums(ids[run], total[run]) for b, run in enumerate(runs)})

@@ -86,7 +86,11 @@ def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
     floor = int(values.min())
     span = int(values.max()) - floor + 1
     if fits_table(span, len(values)):
-        counts = np.bincount(values - floor if floor else values, minlength=span)
+        places = values - floor if floor else values
+        if len(values) < MANY or values.itemsize < 4:
+            counts = np.bincount(places, minlength=span)
+        else:
+            counts = kernels.bincount(places, span)
         present = np.flatnonzero(counts)
         return (present + floor).astype(values.dtype), counts[present]
     ordered = np.sort(values)

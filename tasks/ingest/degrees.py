@@ -75,7 +75,7 @@ class OrientedEdges(SizedArrays):
 
 def send_degrees(edges: BucketEdges) -> Bundle[Counts]:
     """Bucket → buckets: the number of this bucket's edges at each larger end, to the bucket of that end."""
-    return send_counts(edges, np.bincount(edges.high, minlength=len(edges.highs)))
+    return send_counts(edges, kernels.bincount(edges.high, len(edges.highs)))
 
 
 def send_counts(edges: BucketEdges, counts: NDArray[np.int64]) -> Bundle[Counts]:
@@ -92,7 +92,7 @@ def send_counts(edges: BucketEdges, counts: NDArray[np.int64]) -> Bundle[Counts]
 
 def collect_degrees(edges: BucketEdges, parts: Mapping[int, Counts]) -> BucketDegrees:
     """The degree of each vertex of a bucket: edges to larger ids, plus the received counts of edges to smaller ids."""
-    degree = np.bincount(edges.low, minlength=edges.vertices)
+    degree = kernels.bincount(edges.low, edges.vertices)
     asked = {}
     for sender, part in parts.items():
         asked[sender] = (part.vertices - edges.first).astype(np.int32)

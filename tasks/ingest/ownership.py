@@ -164,7 +164,7 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
         partition,
         rank.astype(np.int64),
         part,
-        order.offsets(np.bincount(low, minlength=len(rank))),
+        order.offsets(kernels.bincount(low, len(rank))),
         kernels.take(high, by_pair),
         kernels.take(bucket, by_pair) if len(senders) > 1 else bucket,
         kernels.take(row, by_pair),

@@ -16,7 +16,7 @@ from .numbering import BucketEdges
 
 def send_out_degrees(edges: BucketEdges, oriented: OrientedEdges) -> Bundle[Counts]:
     """Bucket → buckets: the number of this bucket's edges that each larger end owns, to the bucket of that end."""
-    return send_counts(edges, np.bincount(edges.high[oriented.swapped], minlength=len(edges.highs)))
+    return send_counts(edges, kernels.bincount(edges.high[oriented.swapped], len(edges.highs)))
 
 
 def collect_out_degrees(edges: BucketEdges, oriented: OrientedEdges, parts: Mapping[int, Counts]) -> NDArray[np.int64]:
@@ -24,7 +24,7 @@ def collect_out_degrees(edges: BucketEdges, oriented: OrientedEdges, parts: Mapp
 
     A vertex owns its edges to neighbours that come later in degree order.
     """
-    out = np.bincount(edges.low[~oriented.swapped], minlength=edges.vertices)
+    out = kernels.bincount(edges.low[~oriented.swapped], edges.vertices)
     for part in parts.values():
         out[part.vertices - edges.first] += part.counts
     return out

@@ -157,7 +157,6 @@ def _reduced(
     end: NDArray[np.int32], ends: int, columns: Sequence[EdgeColumn], values: Columns
 ) -> dict[str, NDArray[Any]]:
     """Each column over the edges at each of `ends` vertices; `end` [edges] are positions among these."""
-    end = kernels.scatter_index(end)
     at_vertex = {column.name: column.at_vertex for column in columns}
 
     def reduced(name: str) -> NDArray[Any]:

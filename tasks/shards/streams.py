@@ -83,7 +83,7 @@ def sort_edges(oriented: OrientedEdges) -> SortedEdges:
     """Sort a bucket's edges by (low, high). Ranks are at most 2^32 - 3, as `ShardAssignment.of` checks."""
     rank, (low, high) = order.encode(oriented.low, oriented.high)
     row = order.order_pairs(low, high, len(rank), len(rank)).astype(np.int32, copy=False)
-    counts = np.bincount(low, minlength=len(rank))
+    counts = kernels.bincount(low, len(rank))
     listed = np.flatnonzero(counts)
     starts = order.offsets(counts[listed]).astype(np.uint32)
     stream = EdgeStream(

@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "peeling": lambda: kernels.peeling(TOPOLOGY, FOREIGN),
     "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
-    "scatter_index": lambda: kernels.scatter_index(FOREIGN),
+    "bincount": lambda: kernels.bincount(FOREIGN, 1),
     "store": lambda: kernels.store(FOREIGN, FOREIGN, FOREIGN),
     "take": lambda: kernels.take(FOREIGN, FOREIGN),
     "total": lambda: kernels.total(FOREIGN),

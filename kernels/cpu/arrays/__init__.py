@@ -7,16 +7,16 @@ name has the same operations for CuPy arrays.
 from .gather import join, store, take
 from .lists import pack_lists
 from .lookup import lookup
-from .scatter import scatter_index, scatter_max, scatter_sum
+from .scatter import bincount, scatter_max, scatter_sum
 from .sort import order_pairs, positions_by_group
 
 __all__ = [
+    "bincount",
     "join",
     "lookup",
     "order_pairs",
     "pack_lists",
     "positions_by_group",
-    "scatter_index",
     "scatter_max",
     "scatter_sum",
     "store",

@@ -1,4 +1,4 @@
-"""Scatter with a sum or a maximum: combine the values that have the same index."""
+"""Scatter with a sum, a maximum or a count: combine the values that have the same index."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from typing import Any
 
 import cupy
 import numpy as np
-
-
-def scatter_index(index: Any) -> Any:
-    """`index` itself: CuPy indexes with int32 arrays directly."""
-    return index
 
 
 def scatter_sum(index: Any, values: Any, size: int) -> Any:
@@ -25,3 +20,8 @@ def scatter_max(index: Any, values: Any, size: int) -> Any:
     largest = cupy.zeros(size, np.int32)
     cupy.maximum.at(largest, index, values)
     return largest
+
+
+def bincount(index: Any, size: int) -> Any:
+    """How often each index occurs."""
+    return cupy.bincount(index, minlength=size)
