@@ -16,6 +16,8 @@ the kernels for many elements need not be compiled for small graphs.
 DIGIT_BITS = 11
 """Bits of a digit of a key: counters of all digits fit the first cache."""
 DIGIT = (1 << DIGIT_BITS) - 1
+RUN_BITS = 14
+"""Pairs of a run, as a number of bits, at least: 12 bytes each, twice, fit a core's cache."""
 
 
 @cached_njit
@@ -34,14 +36,75 @@ def _order_pairs(low, high, start_low, start_high, rows, order):
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArray:
     """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
-    Many pairs are sorted by all threads, digit by digit.
+    Many pairs are sorted by all threads: they go to runs by the first bits of their low ends, and each run, which a
+    core's cache holds, is sorted by the other bits.
     """
-    if len(low) >= MANY:
-        positions = by_key(high, np.arange(len(high), dtype=np.int32), highs)
-        return by_key(low, positions, lows)
-    order = np.empty(len(low), np.int32)
-    _order_pairs(low, high, _starts(low, lows), _starts(high, highs), np.empty(len(low), np.int64), order)
+    if len(low) < MANY:
+        order = np.empty(len(low), np.int32)
+        _order_pairs(low, high, _starts(low, lows), _starts(high, highs), np.empty(len(low), np.int64), order)
+        return order
+    bits_low, bits_high = (max(count - 1, 0).bit_length() for count in (lows, highs))
+    runs = min(DIGIT_BITS, bits_low, max(0, len(low).bit_length() - RUN_BITS))
+    shift = bits_low - runs
+    cuts = np.arange(get_num_threads() + 1) * len(low) // get_num_threads()
+    counts = np.zeros((len(cuts) - 1, 1 << runs), np.int64)
+    _count_runs(cuts, low, shift, counts)
+    ends = np.cumsum(np.concatenate([[0], counts.sum(axis=0)]))
+    keys, order = np.empty(len(low), np.uint64), np.empty(len(low), np.int32)
+    _place_runs(cuts, low, high, shift, bits_high, _slots(counts), keys, order)
+    shares = np.searchsorted(ends, cuts)
+    shares[-1] = len(ends) - 1
+    _sort_runs(shares, ends, -(-(shift + bits_high) // DIGIT_BITS), keys, order)
     return order
+
+
+@cached_njit(parallel=True)
+def _count_runs(cuts, low, shift, counts):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            counts[chunk, np.uintp(low[i] >> shift)] += 1
+
+
+@cached_njit(parallel=True)
+def _place_runs(cuts, low, high, shift, bits_high, slots, keys, order):
+    """Store each pair's other bits and its position in its run."""
+    rest = (1 << shift) - 1
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            run = np.uintp(low[i] >> shift)
+            slot = np.uintp(slots[chunk, run])
+            slots[chunk, run] += 1
+            keys[slot] = np.uint64((np.int64(low[i] & rest) << bits_high) | high[i])
+            order[slot] = i
+
+
+@cached_njit(parallel=True)
+def _sort_runs(shares, ends, digits, keys, order):
+    """Sort each run by its keys, digit by digit. Each thread has a share of the runs."""
+    for share in prange(shares.size - 1):
+        longest = 0
+        for run in range(shares[share], shares[share + 1]):
+            longest = max(longest, ends[run + 1] - ends[run])
+        other_keys, other_order = np.empty(longest, np.uint64), np.empty(longest, np.int32)
+        slots = np.empty(DIGIT + 1, np.int64)
+        for run in range(shares[share], shares[share + 1]):
+            first, after = ends[run], ends[run + 1]
+            for digit in range(digits):
+                shift = np.uint64(DIGIT_BITS * digit)
+                for value in range(slots.size):
+                    slots[value] = 0
+                for i in range(first, after):
+                    slots[np.uintp((keys[i] >> shift) & np.uint64(DIGIT))] += 1
+                before = 0
+                for value in range(slots.size):
+                    before, slots[value] = before + slots[value], before
+                for i in range(first, after):
+                    of = np.uintp((keys[i] >> shift) & np.uint64(DIGIT))
+                    at = np.uintp(slots[of])
+                    slots[of] += 1
+                    other_keys[at], other_order[at] = keys[i], order[i]
+                for i in range(first, after):
+                    keys[i], order[i] = other_keys[i - first], other_order[i - first]
 
 
 @cached_njit(parallel=True)
