@@ -208,7 +208,24 @@ def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> 
     """As `nest_with_forest`, in parallel but for a union-find over few edges."""
     forest = mark_forest(low, high, level, vertices)
     few = np.flatnonzero(forest | (low == high))
-    of_vertex, _, levels, least, parent, _ = _nest(low[few], high[few], level[few], vertices)
+    of_vertex, _, *components, _ = _nest(low[few], high[few], level[few], vertices)
+    return components_of_edges(low, high, level, of_vertex, *components), forest
+
+
+def components_of_edges(
+    low: IntArray,
+    high: IntArray,
+    level: IntArray,
+    of_vertex: IntArray,
+    levels: IntArray,
+    least: IntArray,
+    parent: IntArray,
+) -> Nested:
+    """The components of all levels of edges, in parallel, from those of a spanning forest of them.
+
+    `of_vertex` [vertices] has the innermost component of each vertex; `levels`, `least` and `parent` [components] are
+    as in `Nested`. A component comes before its parent.
+    """
     of_edge, lacks = np.empty(len(level), np.int32), np.zeros(len(level), np.bool_)
     seen = np.full(1 << SEEN_BITS, -1, np.int64)
     _components(low, high, level, of_vertex, _ancestors(levels, parent), seen, of_edge, lacks)
@@ -216,7 +233,7 @@ def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> 
     pairs = np.unique((of_edge[lacking].astype(np.int64) << 32) | level[lacking])
     number, nested = _numbered(of_vertex, of_edge, *_with_pairs(levels, least, parent, pairs))
     _number_edges(level, of_edge, levels, pairs, number)
-    return nested, forest
+    return nested
 
 
 def _with_pairs(

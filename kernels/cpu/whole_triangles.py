@@ -139,7 +139,9 @@ def count_whole(offsets: LongArray, high: IntArray) -> tuple[IntArray, IntArray]
     marks, found = np.zeros((threads, vertices), np.int32), np.empty((2, threads, widest), np.uint32)
     members, cursor = high.view(np.uint32), np.zeros(1, np.int64)
     _count_by_list(offsets, members, by_member, marks, found, cursor, support, gain)
-    entries = by_key(high, np.flatnonzero(by_member).astype(np.int32), vertices)
+    entries = np.flatnonzero(by_member).astype(np.int32)
+    if len(entries):
+        entries = by_key(high, entries, vertices)
     del by_member
     low = row_numbers(offsets)
     ends, begins = np.empty(len(entries), np.int32), np.full(vertices + 1, len(entries))

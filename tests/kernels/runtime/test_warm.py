@@ -14,6 +14,7 @@ import pytest
 from edgemill.kernels.runtime import cache
 from edgemill.kernels.runtime import warm as warm_kernels
 from edgemill.kernels.runtime.warm import warm
+from edgemill.kernels.runtime.warm_parts import SECONDS
 from support_path import SUPPORT_PATH
 
 SCRIPT = """
@@ -100,7 +101,7 @@ def test_another_process_compiles_a_part() -> None:
 
 
 def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest part is in a share of its own, and all parts run here in the end, to load what others compiled."""
+    """Shares take about equally long, and all parts run here in the end, to load what others compiled."""
     called, commands = list[str](), list[list[str]]()
 
     class Process:
@@ -110,16 +111,17 @@ def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
         def communicate(self) -> tuple[str, None]:
             return "7\n", None
 
-    parts = {name: partial(called.append, name) for name in ("peel", "nest", "rows", "text")}
-    monkeypatch.setattr(warm_kernels, "_PARTS", parts)
+    parts = {name: partial(called.append, name) for name in SECONDS}
+    monkeypatch.setattr(warm_kernels, "PARTS", parts)
     monkeypatch.setattr(subprocess, "Popen", Process)
     monkeypatch.setattr(cache, "is_empty", lambda: True)
     assert warm("peel", 1, text=True, processes=3, many=False).compiled == 14
-    assert called == ["peel", "peel", "nest", "rows", "text"]
-    assert commands == [["nest"], ["text", "rows"]]
+    everything = ["peel", "join", "forest", "rows", "live", "adjacency", "text"]
+    assert called == ["peel", "rows", *everything]
+    assert commands == [["join", "adjacency"], ["forest", "text", "live"]]
     called.clear()
     assert warm("peel", 1, many=False).compiled == 0
-    assert called == ["peel", "nest", "rows"] and len(commands) == 2
+    assert called == everything[:-1] and len(commands) == 2
 
 
 def test_whether_the_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

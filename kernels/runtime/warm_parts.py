@@ -1,0 +1,180 @@
+"""The parts in which the kernels of a run are compiled: small calls of all of them, each about as long to compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from .. import cpu
+from ..cpu.arrays.sort import MANY, by_key
+from ..cpu.arrays.strings import hash_strings, sort_strings
+from ..cpu.forest import mark_forest
+from ..cpu.nest import components_of_edges, subtree_minima, subtree_sums
+from ..cpu.peeling.cascade import REMOVED, set_to
+from ..cpu.peeling.live_rows import LiveRows
+from ..cpu.peeling.scan import Live, below, not_removed
+from ..cpu.shards.cut import Cut
+from ..cpu.whole_triangles import count_whole
+from ..graph import Adjacency, IntArray, LongArray, Topology
+
+
+def _warm_text() -> None:
+    sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+    hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
+
+
+def _warm_forest() -> None:
+    """What finds the components of many edges, except for what `_warm_join` calls."""
+    one, zero = np.ones(1, np.int32), np.zeros(1, np.int32)
+    mark_forest(one, one, one, 2)
+    components_of_edges(zero, zero, one, zero, one, zero, -one)
+
+
+def _warm_join() -> None:
+    """What joins the components that buckets have found."""
+    one = np.ones(1, np.int32)
+    parent = cpu.nest(one, one, one, 2).parent
+    subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
+
+
+def _triangle() -> tuple[Topology, LongArray, IntArray]:
+    """The edges of a triangle, and the start of each vertex's row among them with the larger ends."""
+    low, high = np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32)
+    return Topology(low, high, 3), np.array([0, 2, 3, 3], np.int64), high
+
+
+def _triangle_rows() -> Adjacency:
+    """The rows of a triangle, without a kernel."""
+    neighbour, edge = np.array([1, 2, 0, 2, 0, 1], np.int32), np.array([0, 1, 0, 2, 1, 2], np.int32)
+    return Adjacency(np.array([0, 2, 4]), np.full(3, 2, np.int32), neighbour, edge)
+
+
+def _warm_rows() -> None:
+    _, offsets, high = _triangle()
+    _warm_pairs()
+    cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
+
+
+def _warm_pairs() -> None:
+    cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
+
+
+def _warm_many() -> None:
+    """What is done by other kernels for large graphs."""
+    many = np.arange(MANY, dtype=np.int32)
+    set_to(many.copy(), by_key(many, many, MANY), 1)
+    set_to(many.astype(np.int8), many, 1)
+    cpu.take(many, many)
+    cpu.store(np.empty(MANY, np.int32), many, many)
+    cpu.positions_by_group(np.zeros(MANY, np.int16), 1)
+    cpu.scatter_sum(many, many, MANY), cpu.scatter_max(many, many, MANY)
+    cpu.bincount(many, MANY), cpu.bincount(many.astype(np.int64), MANY)
+    cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
+
+
+def _warm_order() -> None:
+    many = np.arange(MANY, dtype=np.int32)
+    cpu.order_pairs(many, many, MANY, MANY)
+
+
+def _warm_triangles() -> None:
+    _, offsets, high = _triangle()
+    count_whole(offsets, high)
+
+
+def _warm_peel() -> None:
+    topology, _, _ = _triangle()
+    rows, limit = _triangle_rows(), np.array([2], np.int32)
+    cascade = cpu.Cascade(topology, rows)
+    cascade.state = np.zeros(3, np.int8)
+    cascade.run(rows, np.ones(3, np.int32), np.arange(3, dtype=np.int32), limit, None)
+
+
+def _warm_live() -> None:
+    """What a peeling does between cascades."""
+    topology, _, _ = _triangle()
+    state, one = np.array([REMOVED, 0, 0], np.int8), np.ones(3, np.int32)
+    LiveRows(topology, _triangle_rows(), state, 3).remove(np.zeros(1, np.int32), 2)
+    below(Live(3), one, 1)
+    not_removed(state)
+    set_to(one, np.zeros(1, np.int32), 0)
+
+
+def _warm_adjacency() -> None:
+    topology, _, _ = _triangle()
+    cpu.compact(cpu.adjacency(topology), np.ones(3, np.bool_))
+
+
+def _warm_band() -> None:
+    topology, _, _ = _triangle()
+    rows = cpu.adjacency(topology)
+    cpu.compact(rows, np.ones(3, np.bool_))
+    one, zero, table = np.ones(3, np.int32), np.zeros(3, np.int32), np.full(3, 2, np.int32)
+    _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
+    cpu.Cascade(topology, rows).run(rows, count, frontier, table, zero)
+
+
+def _warm_fixpoint() -> None:
+    topology, _, _ = _triangle()
+    rows, one = cpu.adjacency(topology), np.ones(3, np.int32)
+    cpu.compact(rows, np.ones(3, np.bool_))
+    rounds = cpu.Fixpoint(topology, rows, np.ones(3, np.bool_), 1)
+    rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
+    rounds.unsettle(one, np.arange(3, dtype=np.int32))
+
+
+def _warm_shards() -> None:
+    _, offsets, high = _triangle()
+    cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
+    cpu.lookup(np.arange(3), np.arange(3))
+    _warm_third_vertex()
+
+
+def _warm_third_vertex() -> None:
+    """Supports by shards, of a triangle whose edges come in two runs."""
+    low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
+    runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
+    merged = cpu.merge_rows(low, high, runs, 3)
+    cpu.to_merged_order(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
+    frozen = low.copy()
+    frozen.flags.writeable = False  # arrays from another worker cannot be written to: another type to the compiler
+    for ends in (low, frozen):
+        Cut(3, 1).classes(ends)
+    rows = cpu.third_vertex_rows(merged, Cut(3, 1), 0, 1)
+    cpu.count_by_third_vertex(rows, starts, low[:2], merged.high, np.zeros(3, np.int32))
+
+
+PARTS: Mapping[str, Callable[[], None]] = {
+    "peel": _warm_peel,
+    "live": _warm_live,
+    "adjacency": _warm_adjacency,
+    "band": _warm_band,
+    "fixpoint": _warm_fixpoint,
+    "join": _warm_join,
+    "many": _warm_many,
+    "forest": _warm_forest,
+    "order": _warm_order,
+    "pairs": _warm_pairs,
+    "rows": _warm_rows,
+    "text": _warm_text,
+    "triangles": _warm_triangles,
+    "shards": _warm_shards,
+}
+SECONDS: Mapping[str, float] = {
+    "peel": 2.2,
+    "live": 1.2,
+    "adjacency": 1.6,
+    "band": 4.0,
+    "fixpoint": 4.0,
+    "forest": 1.9,
+    "join": 1.9,
+    "many": 2.3,
+    "order": 1.5,
+    "pairs": 0.6,
+    "rows": 1.2,
+    "text": 1.5,
+    "triangles": 2.0,
+    "shards": 4.0,
+}
+"""About what each part takes to compile."""
