@@ -22,6 +22,13 @@ class Capacity:
     in_process: bool = False
     """Whether the workers are in this process. They then share one GPU."""
 
+    @property
+    def background_threads(self) -> int:
+        """Threads of a worker that background tasks take. On GPUs one is kept for tasks of the stages, which start many
+        short kernels in turn.
+        """
+        return max(1, self.threads - 1) if self.device_bytes else self.threads
+
 
 @dataclass(frozen=True)
 class Execution:

@@ -22,6 +22,8 @@ FEW_BUCKETS = 4
 """Buckets of a large graph on a worker with fewer threads: buckets differ in size."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
+FILES_A_THREAD = 3
+"""Files of edges for each thread that writes, where GPUs compute. Each thread has equally many, one after the other."""
 MESSAGES_PER_GHOST = 2.4
 """How often banding sends the id of an edge to each of its ghosts. Measured: 2.1 to 2.5."""
 MESSAGE_BYTES = 4
@@ -153,8 +155,8 @@ class PlanFacts:
         """Files for the edges of each bucket, and for its vertices."""
         if not self.ingest_on_device:
             return 1
-        threads = self.capacity.workers * self.capacity.threads
-        return max(1, min(2 * threads, self.source.rows // MIN_BUCKET_ROWS) // self.buckets)
+        threads = self.capacity.workers * self.capacity.background_threads
+        return max(1, min(FILES_A_THREAD * threads, self.source.rows // MIN_BUCKET_ROWS) // self.buckets)
 
     @property
     def messages(self) -> int:

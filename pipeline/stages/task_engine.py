@@ -81,14 +81,13 @@ def start_behind(
 ) -> list[Future]:
     """Start background tasks as `engine.map` does.
 
-    On GPUs tasks of the stages start many short kernels in turn. So a worker keeps a thread for them: each background
-    task follows another one. A semaphore would let waiting tasks keep threads, and a resource of Dask would have to be
-    declared by the workers of every user.
+    On GPUs a worker keeps a thread for tasks of the stages: each background task follows another one. A semaphore would
+    let waiting tasks keep threads, and a resource of Dask would have to be declared by the workers of every user.
     """
     engine, capacity = engine.in_background(), engine.capacity
     if not capacity.device_bytes:
         return engine.map(name, function, arguments, at)
-    lanes = max(1, capacity.threads - 1) * (1 if at is not None else capacity.workers)
+    lanes = capacity.background_threads * (1 if at is not None else capacity.workers)
     of_worker: dict[int, list[int]] = {}
     for task in range(len(arguments)):
         of_worker.setdefault(0 if at is None else at[task], []).append(task)

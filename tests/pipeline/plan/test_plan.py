@@ -418,6 +418,17 @@ def test_rows_are_looked_at_where_they_may_change_something(
     assert planning.plan_without_sample(given, open_input(given), roomy) is None
 
 
+@pytest.mark.parametrize(("workers", "threads", "files"), [(1, 1, 3), (1, 2, 3), (1, 3, 6), (2, 2, 3)])
+def test_files_written_beside_a_gpu(
+    rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, threads: int, files: int
+) -> None:
+    """Each thread that writes has equally many files; a worker of several threads keeps one for other tasks."""
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    settings = make_settings(str(rows), "out", partitions=workers)
+    plan = plan_run(settings, open_input(settings), Capacity(workers, threads, 0, 10**9))
+    assert (plan.buckets, plan.files) == (workers, files)
+
+
 @pytest.mark.parametrize(
     ("device_bytes", "kind", "there"),
     [(10**9, "integer", True), (10**5, "integer", False), (10**9, "string", False), (0, "integer", False)],
