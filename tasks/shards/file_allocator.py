@@ -20,6 +20,8 @@ from ..errors import NO_SPACE, OutOfRoom
 
 CHECK_SECONDS = 0.02
 """Time between two checks of the resident size."""
+_READINGS = 3
+"""Most times that pages are unmapped at once."""
 
 
 class FileAllocator:
@@ -100,14 +102,24 @@ class FileAllocator:
             if now - self._others > self._resident:
                 with self._lock:
                     maps = list(self._maps)
-                self._unmap(maps)
-                self.trims += 1
                 self._count(now)
-                self._seen = self._others = _shared_bytes()
+                self._seen = self._others = self._unmap(maps)
+                self.trims += 1
 
-    def _unmap(self, maps: Sequence[mmap.mmap]) -> None:
-        for mapped in maps:
-            mapped.madvise(mmap.MADV_DONTNEED)
+    def _unmap(self, maps: Sequence[mmap.mmap]) -> int:
+        """Unmap the pages of all maps. Returns the resident bytes of other files.
+
+        Other threads may map pages before these bytes are read, and would then have them without a limit. So pages are
+        unmapped once more if half as many bytes as the limit seem to have come, which other files may have as well.
+        """
+        found: list[int] = []
+        while len(found) < _READINGS:
+            for mapped in maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+            found.append(_shared_bytes())
+            if found[-1] - self._others <= self._resident // 2:
+                break
+        return min(found)
 
     def _count(self, now: int) -> None:
         self.mapped_bytes += max(self._seen, now) - self._others
