@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 
 class SizedArrays:
     """Base class of dataclasses that contain arrays. `sys.getsizeof` counts the bytes of the arrays, in host or GPU
-    memory.
+    memory, each once.
     """
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + sum(_size(value) for value in self._values())
+        parts = {id(part): part for part in _parts(self._values())}  # fields may share an array
+        return object.__sizeof__(self) + sum(map(_size, parts.values()))
 
     @property
     def on_device(self) -> bool:
@@ -25,13 +26,20 @@ class SizedArrays:
         return (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # dataclasses only
 
 
+def _parts(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, with those of mappings and of dataclasses of arrays in their place."""
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _parts(value.values())
+        elif isinstance(value, SizedArrays) and type(value).__sizeof__ is SizedArrays.__sizeof__:
+            yield from _parts(value._values())
+        else:
+            yield value
+
+
 def _size(value: Any) -> int:
     nbytes = getattr(value, "nbytes", None)
-    if nbytes is not None:
-        return int(nbytes)
-    if isinstance(value, Mapping):
-        return sum(map(_size, value.values()))
-    return sys.getsizeof(value)
+    return sys.getsizeof(value) if nbytes is None else int(nbytes)
 
 
 def _on_device(value: Any) -> bool:

@@ -24,9 +24,13 @@ class KnownEdges(SizedArrays):
     """What is known of the edges of one bucket before their λ. No kernel writes to the arrays."""
 
     ends: EdgeEnds
-    """With ids in host memory."""
+    """With ids in host memory. Their positions are arrays of the bucket's BucketEdges."""
     support: NDArray[np.int32]
     """[edges]"""
+
+    def __sizeof__(self) -> int:
+        """Without the ends: to move these out of a GPU's memory would free nothing, as the bucket keeps them."""
+        return object.__sizeof__(self) + int(self.support.nbytes)
 
 
 def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray[np.int32]) -> KnownEdges:

@@ -12,13 +12,15 @@ from dask.sizeof import sizeof
 from edgemill.tasks.graph.triangulate import GhostEdges, Reply
 from edgemill.tasks.ingest.numbering import BucketIds
 from edgemill.tasks.messages import Bundle
+from edgemill.tasks.publish.early import KnownEdges
+from edgemill.tasks.publish.tables import EdgeEnds
 from foreign import Foreign
 
 
 def reply(make: type | object = np.asarray) -> Reply:
     put = make if callable(make) else np.asarray
-    long, short = put(np.zeros(1000, np.int64)), put(np.zeros(1000, np.int32))
-    return Reply(short, short, GhostEdges(short, long, long))
+    long, short = ([put(np.zeros(1000, kind)) for _ in range(3)] for kind in (np.int64, np.int32))
+    return Reply(short[0], short[1], GhostEdges(short[2], long[0], long[1]))
 
 
 @pytest.mark.parametrize("make", [np.asarray, Foreign])
@@ -27,6 +29,22 @@ def test_arrays_are_counted(make: type) -> None:
     for value, parts in ((reply(make), 1), (Bundle(0, {1: reply(make), 5: reply(make)}, {1: 1000, 5: 1000}), 2)):
         assert parts * expected <= sys.getsizeof(value) <= parts * expected + 2000
         assert sizeof(value) == pytest.approx(sys.getsizeof(value), abs=100)
+
+
+def test_a_shared_array_is_counted_once() -> None:
+    """In fields of one value, of values in it, and of mappings."""
+    one, other = np.zeros(1000, np.int32), np.zeros(1000, np.int64)
+    value = Reply(one, one, GhostEdges(one, other, other))
+    for shared in (value, Bundle(0, {1: value, 5: value}, {1: 1000, 5: 1000})):
+        assert 12_000 <= sys.getsizeof(shared) <= 13_000
+
+
+def test_known_edges_leave_out_the_arrays_of_their_bucket() -> None:
+    low, support = np.zeros(1000, np.int32), np.zeros(1000, np.int32)
+    known = KnownEdges(EdgeEnds(low, low.copy(), np.arange(1000), np.arange(1000)), support)
+    assert 4000 <= sys.getsizeof(known) <= 4500
+    assert 8000 <= sys.getsizeof(EdgeEnds(low, low.copy(), low[:0], low[:0])) <= 8500
+    assert 4000 <= sizeof((known,)) <= 5000
 
 
 def test_strings_are_counted() -> None:
