@@ -74,8 +74,8 @@ def heads(ordered: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def distinct(values: Ints) -> Ints:
-    """The distinct values, ascending. Fast for a concatenation of sorted runs."""
-    ordered = np.sort(values, kind="stable")
+    """The distinct values, ascending."""
+    ordered = np.sort(values)
     return ordered[heads(ordered)]
 
 
@@ -193,11 +193,8 @@ def lookup(values: Ints, queries: Ints) -> NDArray[np.int32]:
     return np.searchsorted(values, queries).astype(np.int32)
 
 
-def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = False) -> tuple[Ints, Ints]:
-    """The distinct pairs, sorted by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs. Types do not change.
-
-    With `merge`, the pairs must be a concatenation of sorted runs, which are merged instead of sorted.
-    """
+def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int) -> tuple[Ints, Ints]:
+    """The distinct pairs, sorted by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs. Types do not change."""
     if bits(lows) + bits(highs) > KEY_BITS:
         permutation = np.argsort(high, kind="stable")
         permutation = permutation[np.argsort(low[permutation], kind="stable")]
@@ -206,7 +203,7 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
         return low[mask], high[mask]
     key = _pack(low, high, bits(highs))
     if kernels.total(key[1:] > key[:-1]) < len(key) - 1:
-        key = np.sort(key, kind="stable" if merge and kernels.on_host(key) else None)
+        key.sort()
         key = key[heads(key)]
         low = (key >> bits(highs)).astype(low.dtype)
         key &= (1 << bits(highs)) - 1

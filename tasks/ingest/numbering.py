@@ -226,7 +226,7 @@ def merge_pairs(
     elif ways:
         low, high, found = distinct_edges(low, high, np.concatenate(ways), vertices, int(starts[-1]))
     else:
-        low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
+        low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]))
     _check_edges(bucket, len(low))
     highs, (code,) = order.encode(high)
     low = low.astype(np.int32, copy=False)
