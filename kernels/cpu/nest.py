@@ -11,6 +11,7 @@ from numba import prange
 
 from ..graph import AnyArray, IntArray, LongArray, Nested
 from ..runtime.cache import cached_njit
+from .arrays.lookup import count_below
 from .forest import mark_forest
 
 MANY = 1 << 15
@@ -176,14 +177,7 @@ def _number_edges(level, found, levels, pairs, number):
             found[e] = number[x]
         else:
             pair = (np.int64(x) << 32) | np.int64(level[e])
-            at, end = 0, pairs.size
-            while at < end:
-                middle = (at + end) >> 1
-                if pairs[middle] < pair:
-                    at = middle + 1
-                else:
-                    end = middle
-            found[e] = number[np.uintp(own + at)]
+            found[e] = number[np.uintp(own + count_below(pairs, pair))]
 
 
 def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:

@@ -16,6 +16,20 @@ TABLE_SLACK = 4
 """A table is used if the range of the keys is less than this many times the number of values."""
 
 
+@cached_njit
+def count_below(values, value):
+    """The number of ascending values below `value`."""
+    first = 0
+    last = values.size
+    while first < last:
+        middle = (first + last) >> 1
+        if values[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
 @cached_njit(parallel=True)
 def _lookup(keys, bucket, shift, table, values, found):
     """By a table over the range of the keys, or a binary search within the bucket of the value's leading bits.

@@ -13,6 +13,7 @@ from numba import get_num_threads, prange
 
 from ...graph import KEY_BITS, AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
+from ..arrays.lookup import count_below
 from .comparing import rows_before
 
 BLOCK = 1 << 16
@@ -50,26 +51,12 @@ class Union:
     """Numbers of the added edges, ascending."""
 
 
-@cached_njit
-def _search(values, value):
-    """The number of ascending values below `value`."""
-    first = 0
-    last = values.size
-    while first < last:
-        middle = (first + last) >> 1
-        if values[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
 @cached_njit(parallel=True)
 def _merge(old, new, added, low, high, mark, key, count, remainder, removed):
     """`old` are low, high, λ, time, count and remainder; `new` are low and high."""
     for block in prange((low.size + BLOCK - 1) // BLOCK):
         start = block * BLOCK
-        a = _search(added, start)
+        a = count_below(added, start)
         for i in range(start, min(start + BLOCK, low.size)):
             if a < added.size and added[a] == i:
                 low[i] = new[0][a]
@@ -128,8 +115,8 @@ def _leave_out(union, removed, old_level, low, high, level, time, count, remaind
     u_low, u_high, mark, key, u_count, u_remainder, u_change, added = union
     for block in prange((u_low.size + BLOCK - 1) // BLOCK):
         start = block * BLOCK
-        to = start - _search(removed, start)
-        o = start - _search(added, start)
+        to = start - count_below(removed, start)
+        o = start - count_below(added, start)
         for i in range(start, min(start + BLOCK, u_low.size)):
             if mark[i] == REMOVED:
                 o += 1
