@@ -1,6 +1,6 @@
 """Scatter with a sum, a maximum or a count: combine the values that have the same index.
 
-NumPy's functions for it keep Python's lock, so that only one of the tasks of a worker computes.
+NumPy's functions for it hold the global interpreter lock (GIL), so that only one of the tasks of a worker computes.
 """
 
 from __future__ import annotations
