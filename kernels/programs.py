@@ -240,3 +240,23 @@ def exact_sums(arrays: Sequence[NDArray[Any]]) -> list[tuple[int, int]]:
     all sums to the host.
     """
     return _twin(arrays[0]).exact_sums(arrays)
+
+
+def rank_shares(rank: NDArray[np.float64], degree: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Write each rank over its degree, which must not be 0, to `shares`. All float64 [vertices]."""
+    _twin(rank).rank_shares(rank, degree, shares)
+
+
+def next_ranks(
+    got: NDArray[np.float64],
+    damping: float,
+    restarts: float,
+    degree: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> None:
+    """Replace each rank by `damping` × `got` + `restarts`; write how much it changed to `moved`, and the rank over its
+    degree to `shares`. All float64 [vertices]. Twins give the same bits: products are rounded before sums.
+    """
+    _twin(rank).next_ranks(got, damping, restarts, degree, rank, moved, shares)

@@ -272,6 +272,9 @@ class Program(ABC):
     at_once_on_gpus: ClassVar[bool] = False
     """Whether `at_once` takes a graph on a GPU, too."""
 
+    forms_on_gpus: ClassVar[bool] = False
+    """Whether `forms` takes a block on a GPU, too."""
+
     at_once_in_place: ClassVar[bool] = False
     """Whether it also takes an undirected graph on a GPU with entries in pinned host memory. They are read over the
     link, without a copy, so that rows should be read once, and only as far as needed.
@@ -347,7 +350,9 @@ class Program(ABC):
         """The new state of each vertex, and how much it changed, or whether; all arrays [vertices]."""
 
     def forms(self, v: Vertices) -> Forms:
-        """Faster functions for a block on a CPU, whose vertices are `v`, by the names of those that they replace.
+        """Faster functions for a block whose vertices are `v`, by the names of those that they replace.
+
+        They are for blocks on a CPU, and on a GPU if the program says `forms_on_gpus`.
 
         They give the same bits. `start`, `emit`, `totals` and `receives` get all vertices of the block. `totals` may
         leave out zeros, and `emit` may give other values that no vertex receives. `apply` also gets the arrays of the

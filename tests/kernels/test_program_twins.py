@@ -275,6 +275,24 @@ def test_ranks(steps: int | None, directed: bool) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("count", [0, 1, 33, 70_000])
+def test_next_ranks(count: int) -> None:
+    """The bits of twins are equal: no product and sum became one operation."""
+    degree = RANDOM.integers(1, 2000, count).astype(np.float64)
+    rank, got = RANDOM.random(count), RANDOM.random(count)
+    results: list[list[Any]] = []
+    for place in (np.copy, put):
+        ranks_, degrees, sums = place(rank), place(degree), place(got)
+        first, shares, moved = (place(np.zeros(count)) for _ in range(3))
+        programs.rank_shares(ranks_, degrees, first)
+        programs.next_ranks(sums, 0.85, 0.01, degrees, ranks_, moved, shares)
+        results.append([ranks_, first, shares, moved])
+    for own, there in zip(*results, strict=True):
+        assert np.array_equal(GPU.get(there), own)
+    assert np.array_equal(results[0][0], 0.85 * got + 0.01)
+
+
+@pytest.mark.gpu
 def test_links() -> None:
     pairs = sorted({(max(u, v), min(u, v)) for u, v in RANDOM.integers(0, 40, (300, 2)).tolist() if u != v})
     offsets = np.searchsorted([high for high, _ in pairs], np.arange(41)).astype(np.int64)

@@ -32,7 +32,7 @@ def _next(cuts, got, damping, restarts, degree, rank, moved, shares):
 
 
 def rank_shares(rank: Floats, degree: Floats, shares: Floats) -> None:
-    """Write each rank over its degree, which must not be 0, to `shares`. All [vertices]."""
+    """The twin on the CPU; see `kernels.programs`."""
     with threads_for(len(rank)):
         _shares(even_chunks(len(rank)), rank, degree, shares)
 
@@ -40,8 +40,6 @@ def rank_shares(rank: Floats, degree: Floats, shares: Floats) -> None:
 def next_ranks(
     got: Floats, damping: float, restarts: float, degree: Floats, rank: Floats, moved: Floats, shares: Floats
 ) -> None:
-    """Replace each rank by `damping` × `got` + `restarts`; write how much it changed to `moved`, and the rank over its
-    degree to `shares`. All [vertices].
-    """
+    """The twin on the CPU; see `kernels.programs`."""
     with threads_for(len(rank)):
         _next(even_chunks(len(rank)), got, damping, restarts, degree, rank, moved, shares)

@@ -11,6 +11,7 @@ from .links import count_all_links, count_links
 from .modes import row_h_indices, row_modes
 from .pulls import count_entries, count_selected, first_active_sources
 from .push import push
+from .ranks import next_ranks, rank_shares
 from .sums import row_sums
 from .transpose import both_ways, touched_rows, transpose_rows
 
@@ -25,7 +26,9 @@ __all__ = [
     "first_active_sources",
     "lower_values",
     "lowered_rows",
+    "next_ranks",
     "push",
+    "rank_shares",
     "row_extremes",
     "row_h_indices",
     "row_modes",

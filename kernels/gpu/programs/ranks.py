@@ -1,4 +1,4 @@
-"""Supersteps of PageRank with uniform restarts: sums over rows, and one pass over vertices; see `kernels.ranks`."""
+"""PageRank's arithmetic over all vertices in one pass, and supersteps with uniform restarts; see `kernels.ranks`."""
 
 from __future__ import annotations
 
@@ -44,3 +44,17 @@ class Supersteps:
         if keep:
             self.rank, self.earlier = after, self.rank
         return moved[0]
+
+
+def rank_shares(rank: Any, degree: Any, shares: Any) -> None:
+    """The twin on the GPU; see `kernels.programs`."""
+    cupy.divide(rank, degree, out=shares)
+
+
+def next_ranks(got: Any, damping: float, restarts: float, degree: Any, rank: Any, moved: Any, shares: Any) -> None:
+    """The twin on the GPU; see `kernels.programs`."""
+    source.kernel("programs/ranks:replace_ranks")(
+        (source.grid(len(rank), BLOCK, 16),),
+        (BLOCK,),
+        (got, np.int64(len(rank)), np.float64(damping), np.float64(restarts), degree, rank, moved, shares),
+    )

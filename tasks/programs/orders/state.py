@@ -125,7 +125,7 @@ class BlockState:
         if program.weighs and "out_weight" not in self.facts:
             self.facts["out_weight"] = self.mirrors.out_weights(self.gatherer.transposed)
         v = self.vertices()
-        if is_shipped(program) and v.on_host:
+        if is_shipped(program) and (v.on_host or program.forms_on_gpus):
             self.calls.forms = program.forms(v)
         self.state, self.moved = self.calls.start(v)
         self.rows = self._rows_of(self.moved)
