@@ -40,6 +40,8 @@ class Mirrors:
         """The number of the first source, if each source has the number after the one before; else None."""
         self.own = self.sources_of[block.group]
         """[own] positions of own vertices in the sources."""
+        self._places: list[IntArray | slice] = [_slice_of(sources) for sources in self.sources_of]
+        """`sources_of`, as slices where positions follow each other, as those of groups with ranges of numbers do."""
         requests = [
             NO_WORDS if g == block.group else pack(order.shifted(block.sources[self.sources_of[g]], 0, block.vertices))
             for g in groups
@@ -102,13 +104,10 @@ class Mirrors:
         if self._all is None or self._all.dtype != values.dtype:
             self._all = np.empty_like(self.block.sources, values.dtype)
         found = self._all
-        if kernels.on_host(values):
-            unpack_to(found, self.own, np.ascontiguousarray(values).view(np.uint32))
-        else:
-            found[self.own] = values
-        for sources, packet in zip(self.sources_of, packets, strict=True):
+        unpack_to(found, self._places[self.block.group], pack(values))
+        for places, packet in zip(self._places, packets, strict=True):
             if len(packet.own):
-                unpack_to(found, sources, packet.own)
+                unpack_to(found, places, packet.own)
         return found
 
     def take_moved(
@@ -205,6 +204,12 @@ def _first_of(number: Array) -> int | None:
         return None
     first, last = int(number[0]), int(number[-1])
     return first if last - first + 1 == len(number) else None
+
+
+def _slice_of(positions: IntArray) -> IntArray | slice:
+    """The same positions as a slice, if each follows the one before."""
+    first = _first_of(positions)
+    return positions if first is None else slice(first, first + len(positions))
 
 
 def _positions(homes: NDArray[np.int16] | None, block: Block, groups: int) -> list[IntArray]:

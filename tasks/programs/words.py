@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.arrays.columns import gather_words, scatter_words
+from ...kernels.cpu.arrays.columns import copy_words, gather_words, scatter_words
 from ...kernels.graph import IntArray
 from ..device import place_like
 from ..shards.carriers.carrier import Words
@@ -71,9 +71,15 @@ def pack_rows(values: Array, rows: IntArray, head: Words = NO_WORDS) -> Words:
     return words
 
 
-def unpack_to(values: Array, rows: IntArray, words: Words) -> None:
+def unpack_to(values: Array, rows: IntArray | slice, words: Words) -> None:
     """Write the values of `pack_rows`, without a head, to `values[rows]`. No row comes twice."""
-    if kernels.on_host(values):
+    if isinstance(rows, slice):
+        part = values[rows].view(np.uint32)
+        if kernels.on_host(values):
+            copy_words(words, part)
+        else:
+            part[:] = place_like(part, words)
+    elif kernels.on_host(values):
         scatter_words(words, rows, values)
     else:
         values[rows] = unpack(words, [values.dtype], values)[0]
