@@ -3,7 +3,7 @@
     python -m benchmarks gpu_ranks --scales 24,26 --gpus 4 --repeats 3
 
 R-MAT graphs, edge factor 16, as in `gpu_programs`; each process generates the graph and cuts its block from it, a range
-of vertices with about equally many entries. A superstep is the difference of runs with many and with few, divided;
+of vertices with about equal work. A superstep is the difference of runs with many and with few, divided;
 medians of the repeats, with compiled kernels, and of several processes the slowest. *MB received* are bytes that the
 process with most received in a superstep. Ranks must have the same bits as those of one block. With fewer GPUs than
 processes, several share one.
@@ -26,6 +26,7 @@ from benchmarks.gpus.gpu_programs import FEW, MANY, timed
 from benchmarks.gpus.graphs import rmat_block
 from benchmarks.gpus.processes import from_processes, own_device
 from edgemill.kernels.in_rows import InRows
+from edgemill.pipeline.programs.blocks import VERTEX_WORK
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Outcome, run_program
@@ -43,8 +44,9 @@ RECORDED = ("superstep, ms", "one GPU, ms")
 def own_block(whole: Block, rank: int, count: int) -> tuple[Block, RangePartitioner]:
     """The block of one of `count` groups, and the ranges of all groups."""
     offsets = whole.rows.offsets
-    targets = cupy.arange(1, count, dtype=np.int64) * len(whole) // count
-    cuts = cupy.searchsorted(offsets, targets)
+    work = offsets + VERTEX_WORK * cupy.arange(len(offsets))
+    targets = cupy.arange(1, count, dtype=np.int64) * work[-1] // count
+    cuts = cupy.searchsorted(work, targets)
     first, last = (int(cupy.concatenate([offsets[:1], cuts, cupy.array([whole.vertices])])[rank + k]) for k in (0, 1))
     begin, end = int(offsets[first]), int(offsets[last])
     source = whole.rows.source[begin:end]

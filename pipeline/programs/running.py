@@ -1,6 +1,6 @@
 """Vertex programs on the cluster: one block of the graph on each worker, and one barrier in each superstep.
 
-A block is a range of ids; all have about equally many edges. A small graph has one block. If there are several blocks,
+A block is a range of ids; all have about equal work. A small graph has one block. If there are several blocks,
 no task and no client holds all edges. A program stops when a checkpoint is due, and goes on from the saved state. When
 a worker is lost, programs that have finished are not run again, and the one that was running resumes from its
 checkpoint.
