@@ -127,26 +127,41 @@ def _find_ends(offsets, high, low, entries, ends, begins):
             begins[b] = k
 
 
+class WholeCounts:
+    """The triangles of each edge of a graph, in two parts to be added. Mutable."""
+
+    def __init__(self, offsets: LongArray, high: IntArray) -> None:
+        """`offsets` [vertices + 1] and `high` [edges] are its oriented lists, each ascending."""
+        threads, self._vertices = get_num_threads(), len(offsets) - 1
+        widest = int(np.diff(offsets).max(initial=0)) + 1
+        self._offsets, self._high, self._members = offsets, high, high.view(np.uint32)
+        self.support, self.gain = np.zeros((2, len(high)), np.int32)
+        self._marks = np.zeros((threads, self._vertices), np.int32)
+        self._found = np.empty((2, threads, widest), np.uint32)
+
+    def add_by_list(self) -> IntArray:
+        """Count the triangles of all entries but those that are returned, ascending."""
+        left = np.zeros(len(self._high), np.bool_)
+        lists, cursor = (self._offsets, self._members), np.zeros(1, np.int64)
+        _count_by_list(*lists, left, self._marks, self._found, cursor, self.support, self.gain)
+        return np.flatnonzero(left).astype(np.int32)
+
+    def add_by_member(self, entries: IntArray) -> None:
+        """Count the triangles of these entries."""
+        vertices, cursor = self._vertices, np.zeros(1, np.int64)
+        if len(entries):
+            entries = by_key(self._high, entries, vertices)
+        ends, begins = np.empty(len(entries), np.int32), np.full(vertices + 1, len(entries))
+        _find_ends(self._offsets, self._high, row_numbers(self._offsets), entries, ends, begins)
+        lists, places = (self._offsets, self._members), (entries, ends, begins)
+        _count_by_member(*lists, *places, self._marks, self._found, cursor, self.support, self.gain)
+
+
 def count_whole(offsets: LongArray, high: IntArray) -> tuple[IntArray, IntArray]:
     """The triangles of each edge of a graph, in two parts to be added, int32 [edges] each.
 
     `offsets` [vertices + 1] and `high` [edges] are its oriented lists, each ascending.
     """
-    threads, vertices = get_num_threads(), len(offsets) - 1
-    widest = int(np.diff(offsets).max(initial=0)) + 1
-    support, gain = np.zeros((2, len(high)), np.int32)
-    by_member = np.zeros(len(high), np.bool_)
-    marks, found = np.zeros((threads, vertices), np.int32), np.empty((2, threads, widest), np.uint32)
-    members, cursor = high.view(np.uint32), np.zeros(1, np.int64)
-    _count_by_list(offsets, members, by_member, marks, found, cursor, support, gain)
-    entries = np.flatnonzero(by_member).astype(np.int32)
-    if len(entries):
-        entries = by_key(high, entries, vertices)
-    del by_member
-    low = row_numbers(offsets)
-    ends, begins = np.empty(len(entries), np.int32), np.full(vertices + 1, len(entries))
-    _find_ends(offsets, high, low, entries, ends, begins)
-    del low
-    cursor = np.zeros(1, np.int64)
-    _count_by_member(offsets, members, entries, ends, begins, marks, found, cursor, support, gain)
-    return support, gain
+    counts = WholeCounts(offsets, high)
+    counts.add_by_member(counts.add_by_list())
+    return counts.support, counts.gain

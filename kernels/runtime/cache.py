@@ -38,6 +38,7 @@ from types import FunctionType
 from typing import Any
 
 import llvmlite
+import llvmlite.binding
 import numba
 import numpy
 from numba.core import caching
@@ -75,15 +76,31 @@ def environment_folder() -> Path:
     return Path(sys.prefix) / "share" / "edgemill" / "kernels" / _fingerprint()
 
 
-def is_empty() -> bool:
-    """Whether compiled kernels are kept, and none from the present sources is there yet."""
+def is_kept() -> bool:
+    """Whether compiled kernels are kept in this project's folder."""
     if numba.config.CACHE_DIR:
         return False
     try:
-        own = folder()
+        return folder() in _written
     except RuntimeError:
         return False
-    return own in _written and not any(own.glob("*.nbi")) and not environment_folder().exists()
+
+
+def is_marked(part: str) -> bool:
+    """Whether `mark` was called with `part` for the present sources and processor, here or in the environment."""
+    return any(Path(place, _mark(part)).exists() for place in (environment_folder(), folder()))
+
+
+def mark(part: str) -> None:
+    """Note that all kernels of `part` are kept. Does nothing if they are not, or if that is noted already."""
+    if is_kept() and not is_marked(part):
+        with contextlib.suppress(OSError):
+            Path(folder(), _mark(part)).touch()
+
+
+def _mark(part: str) -> str:
+    """The name of a file. Code for one processor is not used on another; images hold code for all (NUMBA_CPU_NAME)."""
+    return f"{part}-{numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()}.compiled"
 
 
 def remove_unused() -> None:

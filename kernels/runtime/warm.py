@@ -15,6 +15,12 @@ from .. import cpu
 from . import cache
 from .warm_parts import PARTS, SECONDS
 
+_ALWAYS = "join", "forest", "components", "pairs", "rows"
+_PEEL = "lower", "live", "scan", "adjacency", "compact"
+_MANY = "many", "digits", "groups", "runs", "order", "triangles", "members"
+_TEXT = "text", "hashes", "forest", "components"
+"""Parts by what needs them, besides the method."""
+
 
 @dataclass(frozen=True)
 class WarmUp:
@@ -33,24 +39,25 @@ def warm(
     With `many` also the kernels for graphs of `MANY` edges or more on CPUs, with `text` those for strings. A run on
     GPUs sorts and joins components on the CPU, and numbers strings there, so with `on_gpu` these kernels are called.
     The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's cache
-    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no kernel yet, up to `processes` processes
-    compile them side by side.
+    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. Up to `processes` processes compile side by side what a cache
+    does not have yet.
     """
     start = time.perf_counter()
     before = _compiled()
     if on_gpu:
-        parts = ["join", "pairs", *(["forest", "text"] if text else [])]
+        parts = ["join", "pairs"]
     else:
-        peels = method == "peel"
-        wanted = {"live": peels, "adjacency": peels, "many": many, "order": many, "triangles": many, "text": text}
-        wanted["shards"] = partitions > 1
-        parts = [method, "join", "forest", "rows", *(part for part, is_wanted in wanted.items() if is_wanted)]
+        parts = [method, *_ALWAYS, *(_PEEL if method == "peel" else ()), *(_MANY if many else ())]
+        parts += ["shards"] * (partitions > 1)
+    parts += [part for part in _TEXT if text and part not in parts]
     elsewhere = 0
     with _compiling_for_gpu(processes, partitions > 1) if on_gpu else nullcontext():
-        if processes > 1 and cache.is_empty():
-            elsewhere = _compile_side_by_side(parts, processes)
+        missing = [part for part in parts if not cache.is_marked(part)] if processes > 1 and cache.is_kept() else []
+        if len(missing) > 1:
+            elsewhere = _compile_side_by_side(missing, processes)
         for part in parts:  # also those that others have compiled: now they are loaded
             PARTS[part]()
+            cache.mark(part)
     if on_gpu:
         from ..gpu.tables import compile_all
 
@@ -78,12 +85,13 @@ def _compiling_for_gpu(processes: int, shards: bool) -> Iterator[None]:
 def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:
     """Compile the parts in this process and others. Returns how many kernels the others compiled.
 
-    What another process fails to compile, this one compiles later.
+    This process has the longest share, since others take time to start. What another process fails to compile, this one
+    compiles later.
     """
     shares: list[list[str]] = [[] for _ in range(min(processes, len(parts)))]
     for part in sorted(parts, key=SECONDS.__getitem__, reverse=True):
         min(shares, key=lambda own: sum(SECONDS[one] for one in own)).append(part)
-    own, *others = sorted(shares, key=len)
+    own, *others = sorted(shares, key=lambda own: -sum(SECONDS[one] for one in own))
     command = [sys.executable, "-m", __spec__.name]
     started: list[subprocess.Popen[str]] = []
     with suppress(OSError):  # no further process may be allowed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .. import cpu
-from ..cpu.arrays.sort import MANY, by_key
+from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
 from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.forest import mark_forest
 from ..cpu.nest import components_of_edges, subtree_minima, subtree_sums
@@ -15,19 +15,26 @@ from ..cpu.peeling.cascade import REMOVED, set_to
 from ..cpu.peeling.live_rows import LiveRows
 from ..cpu.peeling.scan import Live, below, not_removed
 from ..cpu.shards.cut import Cut
-from ..cpu.whole_triangles import count_whole
+from ..cpu.whole_triangles import WholeCounts
 from ..graph import Adjacency, IntArray, LongArray, Topology
 
 
 def _warm_text() -> None:
     sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+
+
+def _warm_hashes() -> None:
     hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
 
 
 def _warm_forest() -> None:
-    """What finds the components of many edges, except for what `_warm_join` calls."""
-    one, zero = np.ones(1, np.int32), np.zeros(1, np.int32)
+    """With `_warm_join` and `_warm_components`, what finds the components of many edges."""
+    one = np.ones(1, np.int32)
     mark_forest(one, one, one, 2)
+
+
+def _warm_components() -> None:
+    one, zero = np.ones(1, np.int32), np.zeros(1, np.int32)
     components_of_edges(zero, zero, one, zero, one, zero, -one)
 
 
@@ -52,7 +59,6 @@ def _triangle_rows() -> Adjacency:
 
 def _warm_rows() -> None:
     _, offsets, high = _triangle()
-    _warm_pairs()
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
 
 
@@ -60,50 +66,82 @@ def _warm_pairs() -> None:
     cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
 
 
-def _warm_many() -> None:
-    """What is done by other kernels for large graphs."""
+def _warm_digits() -> None:
+    """What sorts and marks the edges of large graphs."""
     many = np.arange(MANY, dtype=np.int32)
     set_to(many.copy(), by_key(many, many, MANY), 1)
     set_to(many.astype(np.int8), many, 1)
+
+
+def _warm_many() -> None:
+    """What is done by other kernels for large arrays."""
+    many = np.arange(MANY, dtype=np.int32)
     cpu.take(many, many)
     cpu.store(np.empty(MANY, np.int32), many, many)
-    cpu.positions_by_group(np.zeros(MANY, np.int16), 1)
+    cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
     cpu.scatter_sum(many, many, MANY), cpu.scatter_max(many, many, MANY)
     cpu.bincount(many, MANY), cpu.bincount(many.astype(np.int64), MANY)
-    cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
+
+
+def _warm_groups() -> None:
+    cpu.positions_by_group(np.zeros(MANY, np.int16), 1)
+
+
+def _warm_runs() -> None:
+    one = np.zeros(1, np.int32)
+    place_in_runs(one, one, 2, 2)
 
 
 def _warm_order() -> None:
-    many = np.arange(MANY, dtype=np.int32)
-    cpu.order_pairs(many, many, MANY, MANY)
+    sort_runs(Runs(np.array([0, 1]), 1, np.zeros(1, np.uint64), np.zeros(1, np.int32)))
 
 
 def _warm_triangles() -> None:
     _, offsets, high = _triangle()
-    count_whole(offsets, high)
+    WholeCounts(offsets, high).add_by_list()
+
+
+def _warm_members() -> None:
+    _, offsets, high = _triangle()
+    WholeCounts(offsets, high).add_by_member(np.zeros(0, np.int32))
+
+
+def _cascade() -> tuple[cpu.Cascade, Adjacency]:
+    topology, rows = _triangle()[0], _triangle_rows()
+    cascade = cpu.Cascade(topology, rows)
+    cascade.state = np.zeros(3, np.int8)
+    return cascade, rows
 
 
 def _warm_peel() -> None:
-    topology, _, _ = _triangle()
-    rows, limit = _triangle_rows(), np.array([2], np.int32)
-    cascade = cpu.Cascade(topology, rows)
-    cascade.state = np.zeros(3, np.int8)
-    cascade.run(rows, np.ones(3, np.int32), np.arange(3, dtype=np.int32), limit, None)
+    cascade, rows = _cascade()
+    cascade.list_losses(rows, np.ones(3, np.int32), np.arange(3, dtype=np.int32), None)
+
+
+def _warm_lower() -> None:
+    (cascade, _), edges = _cascade(), np.arange(3, dtype=np.int32)
+    cascade.lower(np.ones(3, np.int32), np.array([2], np.int32), None, cascade.enter(edges, np.ones(3, np.int32)))
 
 
 def _warm_live() -> None:
-    """What a peeling does between cascades."""
+    """With `_warm_scan`, what a peeling does between cascades."""
     topology, _, _ = _triangle()
-    state, one = np.array([REMOVED, 0, 0], np.int8), np.ones(3, np.int32)
-    LiveRows(topology, _triangle_rows(), state, 3).remove(np.zeros(1, np.int32), 2)
+    LiveRows(topology, _triangle_rows(), np.array([REMOVED, 0, 0], np.int8), 3).remove(np.zeros(1, np.int32), 2)
+
+
+def _warm_scan() -> None:
+    one = np.ones(3, np.int32)
     below(Live(3), one, 1)
-    not_removed(state)
+    not_removed(np.zeros(3, np.int8))
     set_to(one, np.zeros(1, np.int32), 0)
 
 
 def _warm_adjacency() -> None:
-    topology, _, _ = _triangle()
-    cpu.compact(cpu.adjacency(topology), np.ones(3, np.bool_))
+    cpu.adjacency(_triangle()[0])
+
+
+def _warm_compact() -> None:
+    cpu.compact(_triangle_rows(), np.ones(3, np.bool_))
 
 
 def _warm_band() -> None:
@@ -146,35 +184,53 @@ def _warm_third_vertex() -> None:
 
 
 PARTS: Mapping[str, Callable[[], None]] = {
-    "peel": _warm_peel,
-    "live": _warm_live,
     "adjacency": _warm_adjacency,
     "band": _warm_band,
+    "compact": _warm_compact,
+    "components": _warm_components,
+    "digits": _warm_digits,
     "fixpoint": _warm_fixpoint,
-    "join": _warm_join,
-    "many": _warm_many,
     "forest": _warm_forest,
+    "groups": _warm_groups,
+    "hashes": _warm_hashes,
+    "join": _warm_join,
+    "live": _warm_live,
+    "lower": _warm_lower,
+    "many": _warm_many,
+    "members": _warm_members,
     "order": _warm_order,
     "pairs": _warm_pairs,
+    "peel": _warm_peel,
     "rows": _warm_rows,
+    "runs": _warm_runs,
+    "scan": _warm_scan,
+    "shards": _warm_shards,
     "text": _warm_text,
     "triangles": _warm_triangles,
-    "shards": _warm_shards,
 }
 SECONDS: Mapping[str, float] = {
-    "peel": 2.2,
-    "live": 1.2,
-    "adjacency": 1.6,
-    "band": 4.0,
-    "fixpoint": 4.0,
-    "forest": 1.9,
-    "join": 1.9,
-    "many": 2.3,
-    "order": 1.5,
-    "pairs": 0.6,
+    "adjacency": 1.0,
+    "band": 4.5,
+    "compact": 1.0,
+    "components": 1.4,
+    "digits": 1.2,
+    "fixpoint": 3.0,
+    "forest": 1.4,
+    "groups": 0.7,
+    "hashes": 0.4,
+    "join": 1.8,
+    "live": 0.9,
+    "lower": 0.8,
+    "many": 1.0,
+    "members": 1.4,
+    "order": 1.2,
+    "pairs": 0.3,
+    "peel": 1.9,
     "rows": 1.2,
-    "text": 1.5,
-    "triangles": 2.0,
-    "shards": 4.0,
+    "runs": 0.8,
+    "scan": 0.8,
+    "shards": 9.0,
+    "text": 2.1,
+    "triangles": 0.9,
 }
 """About what each part takes to compile."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
@@ -43,19 +45,49 @@ def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArra
         order = np.empty(len(low), np.int32)
         _order_pairs(low, high, _starts(low, lows), _starts(high, highs), np.empty(len(low), np.int64), order)
         return order
+    runs = place_in_runs(low, high, lows, highs)
+    sort_runs(runs)
+    return runs.order
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Pairs in runs, by the first bits of their low ends."""
+
+    ends: LongArray
+    """[runs + 1] where each run begins, and where the last one ends."""
+    key_bits: int
+    """Bits of the keys that differ."""
+    keys: NDArray[np.uint64]
+    """[pairs] the other bits of the pair."""
+    order: IntArray
+    """[pairs] the position of the pair."""
+
+
+def place_in_runs(low: IntArray, high: IntArray, lows: int, highs: int) -> Runs:
+    """The pairs in runs that a core's cache holds, in their order within each run."""
     bits_low, bits_high = (max(count - 1, 0).bit_length() for count in (lows, highs))
-    runs = min(DIGIT_BITS, bits_low, max(0, len(low).bit_length() - RUN_BITS))
-    shift = bits_low - runs
-    cuts = np.arange(get_num_threads() + 1) * len(low) // get_num_threads()
-    counts = np.zeros((len(cuts) - 1, 1 << runs), np.int64)
+    run_bits = min(DIGIT_BITS, bits_low, max(0, len(low).bit_length() - RUN_BITS))
+    shift = bits_low - run_bits
+    cuts = _even_cuts(len(low))
+    counts = np.zeros((len(cuts) - 1, 1 << run_bits), np.int64)
     _count_runs(cuts, low, shift, counts)
     ends = np.cumsum(np.concatenate([[0], counts.sum(axis=0)]))
     keys, order = np.empty(len(low), np.uint64), np.empty(len(low), np.int32)
     _place_runs(cuts, low, high, shift, bits_high, _slots(counts), keys, order)
-    shares = np.searchsorted(ends, cuts)
-    shares[-1] = len(ends) - 1
-    _sort_runs(shares, ends, -(-(shift + bits_high) // DIGIT_BITS), keys, order)
-    return order
+    return Runs(ends, shift + bits_high, keys, order)
+
+
+def sort_runs(runs: Runs) -> None:
+    """Sort each run by its keys, in place."""
+    shares = np.searchsorted(runs.ends, _even_cuts(len(runs.keys)))
+    shares[-1] = len(runs.ends) - 1
+    _sort_runs(shares, runs.ends, -(-runs.key_bits // DIGIT_BITS), runs.keys, runs.order)
+
+
+def _even_cuts(count: int) -> LongArray:
+    """[threads + 1] where the share of each thread begins, and the end."""
+    return np.arange(get_num_threads() + 1) * count // get_num_threads()
 
 
 @cached_njit(parallel=True)

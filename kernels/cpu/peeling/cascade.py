@@ -275,7 +275,7 @@ class Cascade:
         removed = []
         rounds = 0
         while len(frontier):
-            frontier = self._enter(frontier, count)
+            frontier = self.enter(frontier, count)
             self._round(rows, count, frontier, threshold, band)
             removed.append(frontier if self.firsts is None else np.sort(frontier))
             rounds += 1
@@ -284,7 +284,7 @@ class Cascade:
             frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
-    def _enter(self, edges: IntArray, count: IntArray) -> IntArray:
+    def enter(self, edges: IntArray, count: IntArray) -> IntArray:
         """The frontier of `edges`, sorted by high endpoint. All threads sort a large one."""
         state, current, _ = self._states(count)
         if _is_large(self.low, edges):
@@ -305,36 +305,42 @@ class Cascade:
     def _round(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> None:
-        state, current, gone = self._states(count)
-        threads = len(self._marks)
-        chunk = max(1, min(CHUNK, len(frontier) // (threads * 8)))
         self._cursor[0] = 0
         self._todo[:] = 0
         self._next_count[:] = 0
         done = False
         while not done:
-            _gather(
-                frontier,
-                self.low,
-                self.high,
-                rows.begin,
-                rows.length,
-                rows.neighbour.view(np.uint32),
-                rows.edge.view(np.uint32),
-                state,
-                current,
-                band,
-                chunk,
-                self._cursor,
-                self._todo,
-                self._marks,
-                *self._found,
-                self._lost,
-                self._losses,
-                self._fill,
-                self.firsts,
-            )
-            done = self._cursor[0] >= len(frontier) and bool((self._todo[:, 0] >= self._todo[:, 1]).all())
-            removed = frontier if done else frontier[:0]
-            losses = self._losses, self._fill
-            _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state, gone)
+            done = self.list_losses(rows, count, frontier, band)
+            self.lower(count, threshold, band, frontier if done else frontier[:0])
+
+    def list_losses(self, rows: Adjacency, count: IntArray, frontier: IntArray, band: IntArray | None) -> bool:
+        """List the edges that lose triangles, until a list is full; returns whether the frontier is done."""
+        state, current, _ = self._states(count)
+        _gather(
+            frontier,
+            self.low,
+            self.high,
+            rows.begin,
+            rows.length,
+            rows.neighbour.view(np.uint32),
+            rows.edge.view(np.uint32),
+            state,
+            current,
+            band,
+            max(1, min(CHUNK, len(frontier) // (len(self._marks) * 8))),
+            self._cursor,
+            self._todo,
+            self._marks,
+            *self._found,
+            self._lost,
+            self._losses,
+            self._fill,
+            self.firsts,
+        )
+        return self._cursor[0] >= len(frontier) and bool((self._todo[:, 0] >= self._todo[:, 1]).all())
+
+    def lower(self, count: IntArray, threshold: IntArray, band: IntArray | None, removed: IntArray) -> None:
+        """Lower the counts of the listed edges, and mark the edges `removed`."""
+        state, _, gone = self._states(count)
+        losses = self._losses, self._fill
+        _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state, gone)

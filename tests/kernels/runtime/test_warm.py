@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from edgemill.kernels.runtime import cache
@@ -101,8 +102,10 @@ def test_another_process_compiles_a_part() -> None:
 
 
 def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares take about equally long, and all parts run here in the end, to load what others compiled."""
-    called, commands = list[str](), list[list[str]]()
+    """Shares take about equally long, and all parts run here in the end, to load what others compiled. Parts that are
+    in the cache are left out.
+    """
+    called, commands, marked = list[str](), list[list[str]](), {"rows", "scan"}
 
     class Process:
         def __init__(self, command: list[str], **_: Any) -> None:
@@ -114,21 +117,36 @@ def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {name: partial(called.append, name) for name in SECONDS}
     monkeypatch.setattr(warm_kernels, "PARTS", parts)
     monkeypatch.setattr(subprocess, "Popen", Process)
-    monkeypatch.setattr(cache, "is_empty", lambda: True)
+    monkeypatch.setattr(cache, "is_kept", lambda: True)
+    monkeypatch.setattr(cache, "is_marked", marked.__contains__)
+    monkeypatch.setattr(cache, "mark", marked.add)
     assert warm("peel", 1, text=True, processes=3, many=False).compiled == 14
-    everything = ["peel", "join", "forest", "rows", "live", "adjacency", "text"]
-    assert called == ["peel", "rows", *everything]
-    assert commands == [["join", "adjacency"], ["forest", "text", "live"]]
+    peel = ["peel", "join", "forest", "components", "pairs", "rows", "lower", "live", "scan", "adjacency", "compact"]
+    everything = [*peel, "text", "hashes"]
+    assert called[-len(everything) :] == everything
+    shares = [called[: -len(everything)], *commands]
+    assert sorted(part for share in shares for part in share) == sorted({*everything} - {"rows", "scan"})
+    seconds = [sum(SECONDS[part] for part in share) for share in shares]
+    assert max(seconds) == seconds[0] < min(seconds) + max(SECONDS[part] for part in everything)
     called.clear()
-    assert warm("peel", 1, many=False).compiled == 0
-    assert called == everything[:-1] and len(commands) == 2
+    assert warm("peel", 1, text=True, processes=3, many=False).compiled == 0
+    assert called == everything and len(commands) == 2
 
 
-def test_whether_the_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    monkeypatch.setattr(cache, "environment_folder", lambda: tmp_path / "none")
-    assert not cache.is_empty()  # nothing can be kept there
-    monkeypatch.setattr(cache, "_written", {tmp_path})
-    assert cache.is_empty()
-    (tmp_path / "kernel.nbi").touch()
-    assert not cache.is_empty()
+def test_marks_of_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, environment = tmp_path / "own", tmp_path / "environment"
+    monkeypatch.setattr(cache, "folder", lambda: own)
+    monkeypatch.setattr(cache, "environment_folder", lambda: environment)
+    cache.mark("rows")
+    assert not cache.is_kept() and not cache.is_marked("rows")  # nothing can be kept there
+    monkeypatch.setattr(cache, "_written", {own})
+    own.mkdir()
+    cache.mark("rows")
+    assert cache.is_kept() and cache.is_marked("rows") and not cache.is_marked("peel")
+    own.rename(environment)  # as in an image
+    assert cache.is_marked("rows")
+    with monkeypatch.context() as other:
+        other.setattr(numba.config, "CPU_NAME", "another")
+        assert not cache.is_marked("rows")
+    cache.mark("rows")
+    assert not own.exists()
