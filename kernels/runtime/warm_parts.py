@@ -73,12 +73,15 @@ def _warm_digits() -> None:
     set_to(many.astype(np.int8), many, 1)
 
 
-def _warm_many() -> None:
-    """What is done by other kernels for large arrays."""
+def _warm_gather() -> None:
     many = np.arange(MANY, dtype=np.int32)
     cpu.take(many, many)
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
+
+
+def _warm_scatter() -> None:
+    many = np.arange(MANY, dtype=np.int32)
     cpu.scatter_sum(many, many, MANY), cpu.scatter_max(many, many, MANY)
     cpu.bincount(many, MANY), cpu.bincount(many.astype(np.int64), MANY)
 
@@ -191,12 +194,12 @@ PARTS: Mapping[str, Callable[[], None]] = {
     "digits": _warm_digits,
     "fixpoint": _warm_fixpoint,
     "forest": _warm_forest,
+    "gather": _warm_gather,
     "groups": _warm_groups,
     "hashes": _warm_hashes,
     "join": _warm_join,
     "live": _warm_live,
     "lower": _warm_lower,
-    "many": _warm_many,
     "members": _warm_members,
     "order": _warm_order,
     "pairs": _warm_pairs,
@@ -204,6 +207,7 @@ PARTS: Mapping[str, Callable[[], None]] = {
     "rows": _warm_rows,
     "runs": _warm_runs,
     "scan": _warm_scan,
+    "scatter": _warm_scatter,
     "shards": _warm_shards,
     "text": _warm_text,
     "triangles": _warm_triangles,
@@ -216,12 +220,12 @@ SECONDS: Mapping[str, float] = {
     "digits": 1.2,
     "fixpoint": 3.0,
     "forest": 1.4,
+    "gather": 1.0,
     "groups": 0.7,
     "hashes": 0.4,
     "join": 1.8,
     "live": 0.9,
     "lower": 0.8,
-    "many": 1.0,
     "members": 1.4,
     "order": 1.2,
     "pairs": 0.3,
@@ -229,6 +233,7 @@ SECONDS: Mapping[str, float] = {
     "rows": 1.2,
     "runs": 0.8,
     "scan": 0.8,
+    "scatter": 0.3,
     "shards": 9.0,
     "text": 2.1,
     "triangles": 0.9,

@@ -6,7 +6,7 @@ number with the tasks of real runs.
 
 If workers are processes, reading a part of a result is a task. Selecting the part of a bundle for one receiver, or for
 all receivers of one worker, is a task as well. For a number that depends on the graph the largest value is used. The
-tasks that match DN-graphs with those of the previous night are not counted.
+tasks that match DN-graphs with those of the previous night, and those that load kernels, are not counted.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a call that computes nothing loads neither Dask nor the ker
     from ...tasks.attributes import AttributeSource
     from ...tasks.device import MemorySpace
     from ..cluster.engine import Engine
+    from ..cluster.workers.kernel_loading import KernelLoading
     from ..plan.plan import Plan
 
 
@@ -44,6 +45,7 @@ class RunContext:
     """Attributes of vertices that are joined to the result, if any."""
     engine: Engine
     plan: Plan
+    loading: KernelLoading
 
     @property
     def settings(self) -> Settings:
@@ -61,3 +63,7 @@ class RunContext:
         from ...tasks.device import MemorySpace
 
         return MemorySpace.DEVICE if self.plan.ingest_on_device else MemorySpace.HOST
+
+    def finish_loading(self, stage: str) -> None:
+        """Wait for the kernels that `stage` calls, "number" or "triangulate", if they are being loaded."""
+        self.loading.finish(self.engine, self.events, stage)

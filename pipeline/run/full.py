@@ -21,6 +21,7 @@ from ..cluster.connecting.start import connect
 from ..cluster.engine import Engine
 from ..cluster.execution import Execution
 from ..cluster.session import Session
+from ..cluster.workers.kernel_loading import KernelLoading
 from ..output.manifest import Manifest
 from ..plan.choice import plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
@@ -95,7 +96,8 @@ def planned(call: Call, source: Source, vertices: AttributeSource | None, sessio
     plan = plan_without_sample(settings, source, capacity) or plan_run(settings, source, capacity)
     refuse_if_too_large(plan)
     call.events.emit("planned", partitions=plan.partitions, **plan_record(plan).model_dump())
-    return RunContext(call, source, vertices, Engine.set_up(session, _with_plan(execution, plan)), plan)
+    engine = Engine.set_up(session, _with_plan(execution, plan))
+    return RunContext(call, source, vertices, engine, plan, KernelLoading())
 
 
 def _with_plan(execution: Execution, plan: Plan) -> Execution:

@@ -50,6 +50,7 @@ def find_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         graph = _build_graph(run, checkpoint)  # its edges are released on return, before the graph is saved
         if checkpoint.due():
             checkpoint.save_graph(run.engine, run.events, graph)
+    run.finish_loading("triangulate")
     return graph
 
 
@@ -62,6 +63,7 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         if run.plan.in_shards:
             return _build_shards(run, numbered)
         owned = _partition(run, checkpoint, numbered)
+    run.finish_loading("triangulate")
     rows, subgraphs, counts = triangulating.triangulate_partitions(
         run.engine, run.events, owned.edges, run.plan.is_whole
     )
@@ -75,6 +77,7 @@ def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
     blocks, rows = ingesting.read(engine, events, source, plan.blocks, run.settings.input.nulls, run.space, packed)
     if run.settings.input.isolated and run.vertices is not None:
         blocks += read_isolated(engine, source, run.vertices, run.settings, len(blocks), run.space)
+    run.finish_loading("number")
     buckets = ingesting.number(engine, events, source, blocks, plan.buckets, run.space)
     if checkpoint.due():
         parts = {"ids": buckets.ids, "edges": buckets.edges}
@@ -84,6 +87,7 @@ def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
 
 def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> _Owned:
     engine, events, plan, buckets = run.engine, run.events, run.plan, numbered.buckets
+    run.finish_loading("number")
     edges, degrees = partitioning.partition(engine, events, buckets, plan.partitions, plan.partitioning, run.space)
     if checkpoint.due():
         parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": edges}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ...kernels.runtime.warm import WarmUp, warm
+from ...kernels.runtime.warm import WarmUp, parts_for, warm
 from ...tasks.device import MemorySpace
 from ...tasks.ids.order import MANY
 from ...tasks.shards import warm_shards
 from ...tasks.warm import load_packing
 from ..cluster.engine import Engine
 from ..cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
+from ..cluster.workers.kernel_loading import FEWEST_THREADS
 from ..plan.plan import Plan
 from .context import RunContext
 
@@ -16,6 +17,7 @@ from .context import RunContext
 def warm_workers(run: RunContext) -> None:
     """Make every worker compile the kernels of the run, or load them from its cache.
 
+    One process with several threads loads most kernels for CPUs while rows are read; see `KernelLoading`.
     The first worker of a machine compiles kernels for GPUs, and the others load them. A worker whose GPU kernels were
     all compiled before loads those first that its threads would load at the same time. It loads those for λ in the
     background.
@@ -26,17 +28,20 @@ def warm_workers(run: RunContext) -> None:
         if engine.capacity.device_bytes:
             reports = _warm_gpus(engine, plan)
         elif plan.finds_lambda:
-            processes = engine.capacity.threads if engine.capacity.in_process else 1
-            text = plan.source.kind == "string"
-            many = plan.edges >= MANY
-            reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes, many)
+            text, many, in_process = plan.source.kind == "string", plan.edges >= MANY, engine.capacity.in_process
+            if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
+                run.loading.start(engine, parts_for(plan.method, 1, text, many))
+            else:
+                processes = engine.capacity.threads if in_process else 1
+                reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes, many)
             if plan.in_shards:
                 engine.on_every_worker(warm_shards, engine.capacity.threads)
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 
             warm_programs(engine, run.settings, plan.programs.blocks if plan.programs else 1)
-    run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
+    if not run.loading.is_pending:
+        run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 
 def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:

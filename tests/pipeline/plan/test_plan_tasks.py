@@ -31,7 +31,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Count:
-    """Of the tasks of all stages, but for the steps of bounding."""
+    """Of the tasks of all stages, but for the steps of bounding, and those that load kernels."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tasks = 0
@@ -42,7 +42,7 @@ class Count:
             engine: Engine, name: str, function: Any, arguments: Sequence[Any], *given: Any, **how: Any
         ) -> list[Future]:
             step = stages[-1:] == ["bound"] and name not in ("send-results", "results")
-            self.tasks += 0 if step else len(arguments)
+            self.tasks += 0 if step or name == "load" else len(arguments)
             return start(engine, name, function, arguments, *given, **how)
 
         @contextmanager
@@ -89,12 +89,13 @@ def test_a_plan_counts_tasks(
     assert 0.85 * plan.tasks <= counted.tasks <= 1.05 * plan.tasks
 
 
-@pytest.mark.parametrize(("method", "partitions"), [("band", 3), ("auto", 1)])
+@pytest.mark.parametrize(("method", "partitions", "threads"), [("band", 3, 2), ("auto", 1, 2), ("auto", 1, 4)])
 def test_in_one_process(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, partitions: int
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, partitions: int, threads: int
 ) -> None:
     counted = Count(monkeypatch)
     how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "method": method}
+    how["threads_per_worker"] = threads
     manifest = mine(rows, tmp_path / "out", **how).manifest
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
     assert len(manifest.partitions) == partitions
