@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import NO_SPACE, OutOfRoom, UsageError
+from ..publish.writing import layout
 from ..storage.folders import folder_at
 from ..storage.parquet_checksum import checksummed_writer
 from . import kinds as graph_kinds
@@ -99,7 +100,7 @@ def _write(graph: Kind, seed: int, paths: list[Path]) -> None:
 
 def _write_file(graph: Kind, seed: int, path: Path, start: int, stop: int) -> None:
     schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
-    with path.open("wb") as file, checksummed_writer(file, schema, compression="zstd", use_dictionary=False) as writer:
+    with path.open("wb") as file, checksummed_writer(file, schema, **layout(schema, 0, "zstd")) as writer:
         rows = graph_kinds.CHUNK_ROWS
         for chunk in range(start - start % rows, stop if start < stop else 0, rows):
             src, dst = graph.draw(chunk, min(chunk + rows, graph.rows), seed)

@@ -47,7 +47,7 @@ def test_rows_depend_on_parameters_and_seed_only(kind: str, tmp_path: Path, monk
         assert rows != rows_of(tmp_path / "c")
 
 
-def test_files_hold_int64_zstd_and_row_groups_of_at_most_a_chunk(
+def test_files_hold_differences_of_int64_and_row_groups_of_at_most_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph_kinds, "CHUNK_ROWS", 100)
@@ -56,7 +56,8 @@ def test_files_hold_int64_zstd_and_row_groups_of_at_most_a_chunk(
     assert file.schema_arrow == pa.schema([("src", pa.int64()), ("dst", pa.int64())])
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     assert [group.num_rows for group in groups] == [100, 100, 100, 100, 35]
-    assert {group.column(0).compression for group in groups} == {"ZSTD"}
+    columns = [group.column(c) for group in groups for c in range(2)]
+    assert {(column.compression, "DELTA_BINARY_PACKED" in column.encodings) for column in columns} == {("ZSTD", True)}
 
 
 def test_more_files_than_rows_gives_empty_files(tmp_path: Path) -> None:
