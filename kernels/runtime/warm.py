@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from subprocess import DEVNULL, PIPE
-from typing import Any
+from contextlib import contextmanager
 
-from .. import cpu
-from . import cache
+from .side_by_side import Parts, WarmUp
 from .warm_parts import PARTS, SECONDS
 
 _ALWAYS = "join", "forest", "components", "pairs", "rows"
@@ -28,17 +21,7 @@ BY_STAGE: Mapping[str, frozenset[str]] = {
 }
 """Parts by the first stage that calls them. The others are not called before the stage `triangulate`."""
 
-_loading = threading.Lock()
-"""One thread calls parts at a time, so that it can tell what it compiled."""
-
-
-@dataclass(frozen=True)
-class WarmUp:
-    """Result of `warm` and `load_parts`."""
-
-    compiled: int
-    """Kernels that were compiled. The others came from the cache or had been loaded before."""
-    seconds: float
+_KERNELS = Parts(__spec__.name, PARTS, SECONDS)
 
 
 def parts_for(method: str, partitions: int, text: bool, many: bool = True) -> list[str]:
@@ -52,17 +35,8 @@ def parts_for(method: str, partitions: int, text: bool, many: bool = True) -> li
 
 
 def load_parts(parts: Sequence[str], processes: int = 1, here: bool = True) -> WarmUp:
-    """Call the kernels of the parts. Up to `processes` processes compile side by side those that a cache does not have
-    yet, this process among them if `here`.
-    """
-    start, compiled = time.perf_counter(), 0
-    missing = [part for part in parts if not cache.is_marked(part)] if processes > 1 and cache.is_kept() else []
-    if len(missing) > here:
-        compiled = _compile_side_by_side(missing, processes, here)
-    compiled += _call(parts)  # also those that others have compiled: now they are loaded
-    for part in parts:
-        cache.mark(part)
-    return WarmUp(compiled, time.perf_counter() - start)
+    """Call the kernels of the parts; see `Parts.load`."""
+    return _KERNELS.load(parts, processes, here)
 
 
 def warm(
@@ -103,45 +77,5 @@ def _compiling_for_gpu(processes: int, shards: bool) -> Iterator[None]:
         others.mark_prepared(what)
 
 
-def _compile_side_by_side(parts: Sequence[str], processes: int, here: bool) -> int:
-    """Compile the parts in other processes, and in this one if `here`. Returns the number of compiled kernels.
-
-    This process has the longest share, since others take time to start. What another process fails to compile, this one
-    compiles later.
-    """
-    shares: list[list[str]] = [[] for _ in range(min(processes, len(parts)))]
-    for part in sorted(parts, key=SECONDS.__getitem__, reverse=True):
-        min(shares, key=lambda own: sum(SECONDS[one] for one in own)).append(part)
-    shares.sort(key=lambda share: sum(SECONDS[part] for part in share))
-    own = shares.pop() if here else []
-    command = [sys.executable, "-m", __spec__.name]
-    started: list[subprocess.Popen[str]] = []
-    with suppress(OSError):  # no further process may be allowed
-        for share in shares:
-            started.append(subprocess.Popen([*command, *share], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True))
-    compiled = _call(own)
-    told = [process.communicate()[0].strip() for process in started]
-    return compiled + sum(int(count) for count in told if count.isdecimal())
-
-
-def _call(parts: Sequence[str]) -> int:
-    """Call the kernels of the parts. Returns the number of kernels that this compiled."""
-    with _loading:
-        before = _compiled()
-        for part in parts:
-            PARTS[part]()
-        return _compiled() - before
-
-
-def _compiled() -> int:
-    """Number of kernels that this process has compiled, called by `warm` or not."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith(f"{cpu.__name__}.")]
-    # By identity: some modules import kernels of others.
-    found: dict[int, Any] = {id(k): k for module in modules for k in vars(module).values() if hasattr(k, "stats")}
-    return sum(sum(k.stats.cache_misses.values()) for k in found.values())
-
-
 if __name__ == "__main__":
-    for _part in sys.argv[1:]:
-        PARTS[_part]()
-    print(_compiled())
+    _KERNELS.compile_named()

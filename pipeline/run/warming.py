@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...kernels.runtime.warm import WarmUp, parts_for, warm
+from ...kernels.runtime.side_by_side import WarmUp
+from ...kernels.runtime.warm import parts_for, warm
 from ...tasks.device import MemorySpace
 from ...tasks.ids.order import MANY
 from ...tasks.shards import warm_shards

@@ -85,7 +85,7 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     from ...tasks.update.estimating import estimate_work
     from ...tasks.update.warm import warm_updates
 
-    warm_updates()
+    warm_updates(threads)
     with kernel_threads(threads):
         found = estimate_work(change.before, order, change.removed, change.added, most)
     told = f"{found.sampled:,} of {change.size:,} changed edges, replayed alone,"

@@ -58,7 +58,7 @@ def find_lambda(
     change, spent = start.change, 0
     if decision.way == "changes" and start.order is not None:
         with events.stage("compile", 0):
-            warm_updates()
+            warm_updates(threads)
         try:
             with events.stage("update", 0), kernel_threads(threads):
                 made = update_order(

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from .... import kernels
+from ....kernels.runtime.threads import cores
 from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
 from ....tasks.programs.warm import warm_program
 from ....tasks.shards import warm_shards, warm_shards_on_gpu
-from ....tasks.update.warm import warm_dynamic_rows, warm_groups, warm_orders, warm_updates
+from ....tasks.update.warm import warm_dynamic_rows, warm_orders, warm_updates
 from ....tasks.warm import run_clique
 from ...programs.making import shipped_programs
 from ...stages.tiny_run import run_stages
@@ -30,7 +31,7 @@ def compile_kernels(on_gpu: bool) -> float:
     """
     start = time.perf_counter()
     for method in ("peel", "band", "fixpoint"):
-        warm(method, _PARTITIONS, text=True)
+        warm(method, _PARTITIONS, text=True, processes=cores())
     if not on_gpu:
         warm_shards(threads=1)
     elif not kernels.device().missing:
@@ -47,9 +48,8 @@ def compile_kernels(on_gpu: bool) -> float:
 def compile_updates() -> float:
     """Compile or load the kernels of updates. Gives the seconds that it took."""
     start = time.perf_counter()
-    warm_updates()
+    warm_updates(cores())
     warm_orders()
-    warm_groups()
     warm_dynamic_rows()
     return time.perf_counter() - start
 

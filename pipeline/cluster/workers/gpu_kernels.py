@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....kernels.runtime.warm import WarmUp, warm
+from ....kernels.runtime.side_by_side import WarmUp
+from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
 from ....tasks.shards import warm_shards_on_gpu
 from ....tasks.warm import run_clique

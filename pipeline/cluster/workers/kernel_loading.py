@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from ....kernels.runtime.warm import BY_STAGE, WarmUp, load_parts
+from ....kernels.runtime.side_by_side import WarmUp
+from ....kernels.runtime.warm import BY_STAGE, load_parts
 from ...monitor.events import Events
 from ..engine import Engine, Future
 

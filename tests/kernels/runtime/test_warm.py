@@ -14,6 +14,7 @@ import pytest
 
 from edgemill.kernels.runtime import cache
 from edgemill.kernels.runtime import warm as warm_kernels
+from edgemill.kernels.runtime.side_by_side import Parts
 from edgemill.kernels.runtime.warm import warm
 from edgemill.kernels.runtime.warm_parts import SECONDS
 from support_path import SUPPORT_PATH
@@ -24,6 +25,7 @@ sys.path[:0] = sys.argv[1].split(os.pathsep)
 import bounding, drive
 import numpy as np
 from backends import kernel_types
+from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.warm import warm
 from edgemill.pipeline.cluster.workers.compiling import compile_programs
 from edgemill.pipeline.programs.making import shipped_programs
@@ -32,6 +34,10 @@ from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Entries, Program, cut_blocks, run_blocks
 from edgemill.tasks.shards import MemoryCarrier
+from edgemill.tasks.update.order import order_of
+from edgemill.tasks.update.updating import update_order
+from edgemill.tasks.update.warm import warm_orders, warm_updates
+from oracles import brute_force_lambda
 
 def mine(method, partitions):
     warm(method, partitions)
@@ -54,6 +60,19 @@ def programs(directed, blocks):
         run_blocks(program, made, home, MemoryCarrier.open(blocks), threads=2)
     return before
 
+def update(in_one_thread):
+    warm_updates()
+    warm_orders()
+    before, random = kernel_types(), np.random.default_rng(3)
+    low, high = (end.astype(np.int32) for end in np.triu_indices(40, 1))
+    there = random.random(len(low)) < 0.5
+    edges, added = (Topology(low[own], high[own], 40) for own in (there, ~there & (random.random(len(low)) < 0.1)))
+    lam = brute_force_lambda(zip(edges.low.tolist(), edges.high.tolist()))
+    order = order_of(edges, np.array([lam[edge] for edge in sorted(lam)], np.int32))
+    made = update_order(edges, order, random.random(edges.edges) < 0.1, added, in_one_thread=in_one_thread)
+    assert made.changed.any()
+    return before
+
 def look(name, run, *arguments):
     if (child := os.fork()) == 0:
         os.mkdir(name)
@@ -66,18 +85,19 @@ def look(name, run, *arguments):
 
 for name in sys.argv[2:]:
     method, _, count = name.rpartition(" ")
-    if method in ("undirected", "directed"):
+    if method == "update":
+        look(name, update, count == "1")
+    elif method in ("undirected", "directed"):
         look(name, programs, method == "directed", int(count))
     else:
         look(name, mine, method, int(count))
 """
-CASES = ["peel 1", "band 1", "band 3", "fixpoint 1", "fixpoint 3", "undirected 1", "directed 2"]
-"""Methods and partitions, and graphs for programs and their blocks."""
+SOME = ["band 3", "directed 2", "update 1", "update 2"]
+CASES = ["peel 1", "band 1", "band 3", "fixpoint 1", "fixpoint 3", "undirected 1", "directed 2", "update 1", "update 2"]
+"""Methods and partitions, graphs for programs and their blocks, and whether an update runs in one thread."""
 
 
-@pytest.mark.parametrize(
-    "names", [["band 3", "directed 2"], pytest.param(CASES, marks=pytest.mark.slow)], ids=["some", "all"]
-)
+@pytest.mark.parametrize("names", [SOME, pytest.param(CASES, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_a_run_compiles_no_further_kernel(tmp_path: Path, names: list[str]) -> None:
     """Each case has a process of its own, which knows no kernel before it."""
     found = subprocess.run(
@@ -115,7 +135,7 @@ def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
             return "7\n", None
 
     parts = {name: partial(called.append, name) for name in SECONDS}
-    monkeypatch.setattr(warm_kernels, "PARTS", parts)
+    monkeypatch.setattr(warm_kernels, "_KERNELS", Parts("", parts, SECONDS))
     monkeypatch.setattr(subprocess, "Popen", Process)
     monkeypatch.setattr(cache, "is_kept", lambda: True)
     monkeypatch.setattr(cache, "is_marked", marked.__contains__)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from edgemill.kernels.runtime.warm import WarmUp, load_parts, parts_for
+from edgemill.kernels.runtime.side_by_side import WarmUp
+from edgemill.kernels.runtime.warm import load_parts, parts_for
 from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
 from edgemill.pipeline.cluster.workers.kernel_loading import KernelLoading
 from edgemill.pipeline.monitor.events import Events

@@ -1,0 +1,100 @@
+"""Kernels in parts, which several processes compile side by side.
+
+Numba compiles in one thread of a process at a time, so threads would not help.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE
+from typing import Any
+
+from .. import cpu
+from . import cache
+
+_calling = threading.Lock()
+"""One thread calls parts at a time, so that it can tell what it compiled."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What it took to have kernels ready."""
+
+    compiled: int
+    """Kernels that were compiled. The others came from the cache or had been loaded before."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Kernels in parts, each of which a process can compile alone."""
+
+    module: str
+    """The module that calls `compile_named` if it is run."""
+    calls: Mapping[str, Callable[[], None]]
+    """Small calls of all kernels of a part, by its name."""
+    seconds: Mapping[str, float]
+    """About what each part takes to compile."""
+
+    def load(self, names: Sequence[str], processes: int = 1, here: bool = True) -> WarmUp:
+        """Call the kernels of some parts. Up to `processes` processes compile side by side those that a cache does not
+        have yet, this process among them if `here`.
+        """
+        start, compiled = time.perf_counter(), 0
+        missing = [name for name in names if not cache.is_marked(name)] if processes > 1 and cache.is_kept() else []
+        if len(missing) > here:
+            compiled = self._compile(missing, processes, here)
+        compiled += self._call(names)  # also those that others have compiled: now they are loaded
+        for name in names:
+            cache.mark(name)
+        return WarmUp(compiled, time.perf_counter() - start)
+
+    def compile_named(self) -> None:
+        """Compile the parts that the command line names, and print the number of kernels that this compiled."""
+        print(self._call(sys.argv[1:]))
+
+    def _compile(self, names: Sequence[str], processes: int, here: bool) -> int:
+        """Compile parts in other processes, and in this one if `here`. Returns the number of compiled kernels.
+
+        This process has the longest share, since others take time to start. What another process fails to compile, this
+        one compiles later.
+        """
+        shares: list[list[str]] = [[] for _ in range(min(processes, len(names)))]
+        for name in sorted(names, key=self.seconds.__getitem__, reverse=True):
+            min(shares, key=self._seconds_of).append(name)
+        shares.sort(key=self._seconds_of)
+        own = shares.pop() if here else []
+        command = [sys.executable, "-m", self.module]
+        started: list[subprocess.Popen[str]] = []
+        with suppress(OSError):  # no further process may be allowed
+            for share in shares:
+                words = [*command, *share]
+                started.append(subprocess.Popen(words, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True))
+        compiled = self._call(own)
+        told = [process.communicate()[0].strip() for process in started]
+        return compiled + sum(int(count) for count in told if count.isdecimal())
+
+    def _seconds_of(self, names: Sequence[str]) -> float:
+        return sum(self.seconds[name] for name in names)
+
+    def _call(self, names: Sequence[str]) -> int:
+        """Call the kernels of some parts. Returns the number of kernels that this compiled."""
+        with _calling:
+            before = _compiled()
+            for name in names:
+                self.calls[name]()
+            return _compiled() - before
+
+
+def _compiled() -> int:
+    """Number of kernels that this process has compiled."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(f"{cpu.__name__}.")]
+    # By identity: some modules import kernels of others.
+    found: dict[int, Any] = {id(k): k for module in modules for k in vars(module).values() if hasattr(k, "stats")}
+    return sum(sum(k.stats.cache_misses.values()) for k in found.values())
