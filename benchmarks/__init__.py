@@ -18,6 +18,7 @@
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
     python -m benchmarks dynamic         batches of edges inserted into sorted rows, and deleted
+    python -m benchmarks scaling         the model of docs/scaling.md, its tables and pictures; measures nothing
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
 
 Run them in the root of the project, in an environment with edgemill; `--help` after a name lists its options. Each

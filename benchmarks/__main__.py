@@ -22,6 +22,7 @@ FOLDERS = {
     "gpu_ranks": "gpus",
     "gpu_stream": "gpus",
     "gpu_gathers": "gpus",
+    "scaling": "scaling",
 }
 """Folders of the benchmarks that are in one."""
 NAMES = (
