@@ -58,7 +58,8 @@ def run_in_full(
     settings, events = call.settings, call.events
     with releasing_pool():
         source = call.input.written(source)
-        cluster = connect(settings.cluster) if client is None else nullcontext(client)
+        profiled = settings.monitoring.performance_report is not None
+        cluster = connect(settings.cluster, profiled) if client is None else nullcontext(client)
         started_here = client is None and settings.cluster.is_started_here
         with cluster as connected, monitored(connected, settings, started_here, events, metrics, call.staging.scratch):
             if client is not None:

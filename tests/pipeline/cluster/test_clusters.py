@@ -230,6 +230,22 @@ def test_what_workers_load_besides(monkeypatch: pytest.MonkeyPatch, given: str |
     assert begun.value.args == (["json", "edgemill.pipeline.cluster.workers.ignore_ctrl_c"],)
 
 
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("shown", [False, True])
+def test_workers_record_a_profile_only_to_show_it(
+    monkeypatch: pytest.MonkeyPatch, workers: int | None, shown: bool
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise Begun(dask.config.get("distributed.worker.profile.enabled"))
+
+    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.LocalCluster", start)
+    for address, profiled in (("127.0.0.1:0", False), (None, True)) if shown else ((None, False),):
+        settings = ClusterSettings(device="cpu", workers=workers, dashboard_address=address)
+        with pytest.raises(Begun) as begun, connect(settings, profiled):
+            pass
+        assert begun.value.args == (shown,)
+
+
 def test_gpu_workers_leave_ctrl_c_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask-CUDA adds its own preload to its argument, and Dask then ignores its configuration."""
     begun = _begun_on_gpus(monkeypatch)
