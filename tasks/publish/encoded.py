@@ -50,8 +50,9 @@ class EncodedColumns(SizedArrays):
     @cached_property
     def groups(self) -> list[Struct]:
         """What the footer says of each row group."""
-        footer, _ = read_footer_bytes(pa.BufferReader(self.content))
-        groups: list[Struct] = read_struct(footer)[_ROW_GROUPS].value.values
+        end = len(self.content) - 4 - len(MAGIC)
+        size = int.from_bytes(self.content[end : end + 4].tobytes(), "little")
+        groups: list[Struct] = read_struct(self.content[end - size : end].tobytes())[_ROW_GROUPS].value.values
         return groups
 
 
