@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -100,6 +101,15 @@ def _none(missing: str) -> Device:
 def on_host(array: Any) -> bool:
     """Whether the array is in host memory."""
     return isinstance(array, np.ndarray)
+
+
+def module_of(array: Any) -> Any:
+    """The module with functions for the array: NumPy, or CuPy.
+
+    NumPy's functions accept arrays of CuPy, too. But the first call of an element-wise one, such as `numpy.minimum`,
+    makes CuPy import SciPy, which takes 0.25 s.
+    """
+    return sys.modules["cupy"] if type(array).__module__.partition(".")[0] == "cupy" else np
 
 
 def to_device(array: AnyArray) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.runtime.device import module_of
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import identity, order
@@ -155,7 +156,8 @@ def read_packed(source: Source, block: Block, space: MemorySpace) -> PackedRows 
 
 def pack(number: int, rows: IdRows) -> PackedRows | None:
     """The rows of a block with integer ids, packed; None if an id is negative or has more than PACKED_BITS bits."""
-    low, high = np.minimum(rows.source, rows.target), np.maximum(rows.source, rows.target)
+    xp = module_of(rows.source)  # one thread packs before all others read
+    low, high = xp.minimum(rows.source, rows.target), xp.maximum(rows.source, rows.target)
     largest = order.largest(high)
     if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
         return None
