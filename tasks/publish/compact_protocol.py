@@ -7,8 +7,7 @@ https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Struct: TypeAlias = "dict[int, Value]"
 """Fields by their ids."""
@@ -19,8 +18,7 @@ _LONG_LIST = 15
 """In the first byte of a list: the number of its values follows."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A field of a struct."""
 
     kind: int
@@ -29,8 +27,7 @@ class Value:
     """An int, bytes (of a byte, a double or text), a Struct, or a `ValueList`. None for a boolean."""
 
 
-@dataclass(frozen=True)
-class ValueList:
+class ValueList(NamedTuple):
     """The values of a list or set, all of one type."""
 
     kind: int
@@ -40,7 +37,10 @@ class ValueList:
 
 def read_struct(content: bytes) -> Struct:
     """The struct at the start of `content`. Raises ValueError for types that no footer of Parquet has."""
-    return _Reader(content).struct()
+    try:
+        return _Reader(content).struct()
+    except IndexError:
+        raise ValueError("a struct that has no end") from None
 
 
 def struct_bytes(struct: Struct) -> bytes:
@@ -56,7 +56,7 @@ class _Reader:
     def struct(self) -> Struct:
         fields: Struct = {}
         number = 0
-        while (head := self._take(1)[0]) != _STOP:
+        while (head := self._byte()) != _STOP:
             kind = head & 15
             number = number + (head >> 4) if head >> 4 else self._signed()
             fields[number] = Value(kind, None if kind in (_TRUE, _FALSE) else self._value(kind))
@@ -70,7 +70,7 @@ class _Reader:
         if kind == _STRUCT:
             return self.struct()
         if kind in (_LIST, _SET):
-            head = self._take(1)[0]
+            head = self._byte()
             count = head >> 4 if head >> 4 < _LONG_LIST else self._unsigned()
             return ValueList(head & 15, [self._value(head & 15) for _ in range(count)])
         sizes = {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
@@ -78,20 +78,27 @@ class _Reader:
             raise ValueError(f"a value of the unknown type {kind}")
         return self._take(sizes[kind])
 
+    def _byte(self) -> int:
+        """The next byte. Raises IndexError at the end."""
+        self._at += 1
+        return self._content[self._at - 1]
+
     def _take(self, count: int) -> bytes:
         self._at += count
         if self._at > len(self._content):
-            raise ValueError("a struct that has no end")
+            raise IndexError
         return self._content[self._at - count : self._at]
 
     def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            value |= (byte & 127) << shift
+        content, at = self._content, self._at
+        value = content[at] & 127
+        shift = 0
+        while content[at] > 127:
+            at += 1
             shift += 7
-            if byte < 128:
-                return value
+            value |= (content[at] & 127) << shift
+        self._at = at + 1
+        return value
 
     def _signed(self) -> int:
         value = self._unsigned()

@@ -7,8 +7,8 @@ columns of a row group at once. A joined file has the bytes that Arrow would wri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -44,16 +44,11 @@ class EncodedColumns(SizedArrays):
     row_groups: tuple[int, ...]
     """Rows of each row group."""
 
+    groups: list[Struct]
+    """What the footer says of each row group."""
+
     def __len__(self) -> int:
         return sum(self.row_groups)
-
-    @cached_property
-    def groups(self) -> list[Struct]:
-        """What the footer says of each row group."""
-        end = len(self.content) - 4 - len(MAGIC)
-        size = int.from_bytes(self.content[end : end + 4].tobytes(), "little")
-        groups: list[Struct] = read_struct(self.content[end - size : end].tobytes())[_ROW_GROUPS].value.values
-        return groups
 
 
 def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str) -> EncodedColumns:
@@ -64,7 +59,15 @@ def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array
         for columns in batches:
             writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
             rows.append(len(columns[0]))
-    return EncodedColumns(np.frombuffer(file.getvalue(), np.uint8), schema, tuple(rows))
+    content = np.frombuffer(file.getvalue(), np.uint8)
+    return EncodedColumns(content, schema, tuple(rows), read_struct(_footer(content))[_ROW_GROUPS].value.values)
+
+
+def _footer(content: NDArray[np.uint8]) -> bytes:
+    """The footer at the end of a Parquet file, without its length and the magic word."""
+    end = len(content) - 4 - len(MAGIC)
+    size = int.from_bytes(content[end : end + 4].tobytes(), "little")
+    return content[end - size : end].tobytes()
 
 
 def write_joined(
@@ -78,16 +81,17 @@ def write_joined(
     first, *others = parts
     if any(part.row_groups != first.row_groups for part in others):
         raise InternalError(f"{name} is joined from columns with different row groups")
-    footer = _footer_of_no_rows(schema, keys, compression)
+    footer = dict(_footer_of_no_rows(schema, keys, compression))
     with new_table(folder, name) as file:
         file.write(MAGIC)
         groups = [_write_group(file, parts, own) for own in zip(*(part.groups for part in parts), strict=True)]
-        footer[_FILE_ROWS] = replace(footer[_FILE_ROWS], value=len(first))
-        footer[_ROW_GROUPS] = replace(footer[_ROW_GROUPS], value=replace(footer[_ROW_GROUPS].value, values=groups))
+        footer[_FILE_ROWS] = footer[_FILE_ROWS]._replace(value=len(first))
+        footer[_ROW_GROUPS] = footer[_ROW_GROUPS]._replace(value=footer[_ROW_GROUPS].value._replace(values=groups))
         write_footer(file, struct_bytes(footer))
     return OutputFile(name, len(first), file.bytes, file.sha256)
 
 
+@cache
 def _footer_of_no_rows(schema: pa.Schema, keys: int, compression: str) -> Struct:
     """The footer that Arrow writes for a table without rows."""
     file = BytesIO()
@@ -102,10 +106,10 @@ def _write_group(file: HashedFile, parts: Sequence[EncodedColumns], groups: Sequ
     for part, group in zip(parts, groups, strict=True):
         columns += [_write_column(file, part.content, column) for column in group[_COLUMNS].value.values]
     joined = dict(groups[0])
-    joined[_COLUMNS] = replace(joined[_COLUMNS], value=replace(joined[_COLUMNS].value, values=columns))
-    joined[_START] = replace(joined[_START], value=start)
+    joined[_COLUMNS] = joined[_COLUMNS]._replace(value=joined[_COLUMNS].value._replace(values=columns))
+    joined[_START] = joined[_START]._replace(value=start)
     for total in (_BYTES, _PACKED_BYTES):
-        joined[total] = replace(joined[total], value=sum(group[total].value for group in groups))
+        joined[total] = joined[total]._replace(value=sum(group[total].value for group in groups))
     return joined
 
 
@@ -118,5 +122,5 @@ def _write_column(file: HashedFile, content: NDArray[np.uint8], column: Struct) 
     start = min(places.values())
     moved = file.bytes - start
     file.write(content[start : start + about[_PACKED_SIZE].value].data)
-    there = {field: replace(about[field], value=place + moved) for field, place in places.items()}
-    return column | {_METADATA: replace(column[_METADATA], value=about | there)}
+    there = {field: about[field]._replace(value=place + moved) for field, place in places.items()}
+    return column | {_METADATA: column[_METADATA]._replace(value=about | there)}
