@@ -69,7 +69,7 @@ def run_in_full(
             session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
             with restored(client, session):
                 made, checkpoint = _run(planned(call, source, vertices, session))
-        keep_state_of(call, made.manifest, made.order)
+        keep_state_of(call, made.manifest, made.order, client is not None)
     return source, made.manifest, checkpoint.clear
 
 

@@ -12,7 +12,7 @@ from ..nightly.night import Night
 from ..output.manifest import Manifest, versions
 from ..plan.limits import FILL
 from ..results.result import Result
-from ..settings.models import Settings
+from ..settings.models import ClusterSettings, Settings
 
 IN_STEP = ("pagerank", "components", "labels", "coreness", "clustering", "bfs")
 """Programs that run in the process of an update: they take seconds, need no weights and make no checkpoints."""
@@ -88,11 +88,18 @@ def _of_settings(settings: Settings, base: Result, has_client: bool) -> str | No
         return "partitioning.count asks for several partitions"
     if bounding.method not in ("auto", "peel") or bounding.max_exchanges or bounding.max_seconds:
         return "bounding has a method or a limit of its own"
+    if (reason := obstacle_of_workers(cluster, has_client)) is not None:
+        return reason
+    edges, room = base.manifest.counts.edges, FILL * (cluster.memory_limit_bytes or host_memory_bytes())
+    if edges * (EDGE_BYTES + PROGRAM_EDGE_BYTES * bool(programs)) > room:
+        return f"an update of {edges:,} edges needs more than the {room / 2**30:.1f} GiB that may be used"
+    return None
+
+
+def obstacle_of_workers(cluster: ClusterSettings, has_client: bool) -> str | None:
+    """Why runs on these workers never start from an earlier result; None if they may. They keep no state then."""
     if has_client or not cluster.is_started_here or (cluster.workers or 1) > 1:
         return "several workers compute"
     if cluster.device == "gpu" or (cluster.device == "auto" and has_gpu_workers(cluster)):
         return "a GPU computes, for which a full run is less work"
-    edges, room = base.manifest.counts.edges, FILL * (cluster.memory_limit_bytes or host_memory_bytes())
-    if edges * (EDGE_BYTES + PROGRAM_EDGE_BYTES * bool(programs)) > room:
-        return f"an update of {edges:,} edges needs more than the {room / 2**30:.1f} GiB that may be used"
     return None

@@ -15,6 +15,7 @@ from ..run.context import Call
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
 from .deciding import decide, is_large, with_samples
+from .eligibility import obstacle_of_workers
 from .finding_lambda import FoundLambda, find_lambda
 from .groups.finding import find_groups
 from .groups.vertices import vertex_values
@@ -88,11 +89,14 @@ def _format(call: Call, source: Source) -> TableFormat:
     return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
 
 
-def keep_state_of(call: Call, manifest: Manifest, order: Order | None) -> None:
-    """Write the state of a result that a full run has made, if the next night is to start from it. `order` is the order
-    of its peeling, if that was recorded.
+def keep_state_of(call: Call, manifest: Manifest, order: Order | None, has_client: bool) -> None:
+    """Write the state of a result that a full run has made, if a night on such workers could start from it.
+
+    `order` is the order of its peeling, if that was recorded. `has_client`: the run was on the caller's cluster.
     """
     if not call.settings.nightly.may_start_from_earlier or not manifest.exact:
+        return
+    if obstacle_of_workers(call.settings.cluster, has_client) is not None:
         return
     if len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
         return

@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client
 
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.settings.models import ClusterSettings
+from edgemill.pipeline.updating.eligibility import obstacle_of_workers
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.update import state as states
@@ -79,3 +82,19 @@ def test_nothing_is_recorded_without_a_next_night(rows: Path, tmp_path: Path, mo
     monkeypatch.setattr("edgemill.kernels.cpu.peeling.peel.RecordedPeeling", None)
     result = mine(rows, tmp_path / "out", device="cpu")
     assert not (Path(result.path) / "state").exists()
+
+
+def test_workers_that_never_start_from_an_earlier_result_keep_no_state(
+    rows: Path, tmp_path: Path, client: Client
+) -> None:
+    result = mine(rows, tmp_path / "out", device="cpu", nightly={"incremental": "auto"}, client=client)
+    assert not (Path(result.path) / "state").exists()
+    again = mine(rows, tmp_path / "again", device="cpu", nightly={"previous": result.path}, client=client)
+    assert again.manifest.update is not None and again.manifest.update.reason == "nothing has changed"
+
+
+def test_gpus_keep_no_state(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.updating.eligibility.has_gpu_workers", lambda _: True)
+    result = mine(rows, tmp_path / "out", device="cpu", nightly={"incremental": "auto"})
+    assert (Path(result.path) / "state").exists()  # the GPU is not used
+    assert obstacle_of_workers(ClusterSettings(), False) is not None
