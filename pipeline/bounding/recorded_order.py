@@ -43,7 +43,7 @@ def order_of_rows(
     if bounded.peeled is None or not bounded.converged:
         return None
     sizes = engine.peek(edges, len)
-    return engine.submit("order", _order_of, rows[0], subgraphs[0], bounded.peeled, sizes)
+    return engine.for_tasks(1).submit("order", _order_of, rows[0], subgraphs[0], bounded.peeled, sizes)
 
 
 def _order_of(owned: OwnedRows, subgraph: Subgraph, peeled: Outcome, sizes: Sequence[int]) -> Order | None:

@@ -40,14 +40,12 @@ def recorded_order(rows: NDArray[np.int32], subgraph: Subgraph, peeled: Peeled) 
     record = peeled.record
     if record is None:
         return None
-    own = kernels.take(rows, subgraph.number)  # edges without triangles are not peeled
+    own = kernels.take(rows, subgraph.number)  # edges without triangles, whose λ is 0, are not peeled
     lam, count, remainder = np.zeros((3, len(rows)), np.int32)
     for target, values in ((lam, peeled.low), (count, record.count), (remainder, record.remainder)):
         kernels.store(target, own, values)
-    alone = np.ones(len(rows), np.bool_)
-    alone[own] = False
-    none = np.flatnonzero(alone).astype(np.int32)
-    removed = np.concatenate([none, kernels.take(own, record.removed)])
+    none = np.flatnonzero(lam == 0).astype(np.int32)
+    removed = kernels.join([none, kernels.take(own, record.removed)])
     return Order(lam, places(removed, lam), count, remainder)
 
 
