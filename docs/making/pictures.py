@@ -17,6 +17,7 @@ from typing import Any
 import networkx as nx
 
 import lambda_pictures
+import release_figures
 import rooms
 import update_cost
 from drawing import COLOURS, Edge, arrow, bar, box, document, dot, levels, line, text
@@ -255,6 +256,7 @@ PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "joining.svg": lambda_pictures.joining,
     "facebook-levels.svg": lambda_pictures.facebook_levels,
     "rooms.svg": rooms.drawn,
+    "release-figures.svg": release_figures.drawn,
     "update-cost.svg": update_cost.drawn,
 }
 
