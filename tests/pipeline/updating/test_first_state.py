@@ -12,8 +12,6 @@ import pytest
 from distributed import Client
 
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.settings.models import ClusterSettings
-from edgemill.pipeline.updating.eligibility import obstacle_of_workers
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.update import state as states
@@ -93,8 +91,7 @@ def test_workers_that_never_start_from_an_earlier_result_keep_no_state(
     assert again.manifest.update is not None and again.manifest.update.reason == "nothing has changed"
 
 
-def test_gpus_keep_no_state(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_on_gpus_keep_no_state(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.updating.eligibility.has_gpu_workers", lambda _: True)
-    result = mine(rows, tmp_path / "out", device="cpu", nightly={"incremental": "auto"})
-    assert (Path(result.path) / "state").exists()  # the GPU is not used
-    assert obstacle_of_workers(ClusterSettings(), False) is not None
+    result = mine(rows, tmp_path / "out", nightly={"incremental": "auto"})
+    assert not (Path(result.path) / "state").exists()
