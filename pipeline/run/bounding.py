@@ -42,7 +42,7 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
     with run.events.stage("bound", 0):
         early = _early_edges(run, graph)
         holding = engine.for_partitions()
-        records = run.settings.nightly.may_start_from_earlier and records_order(engine, run.plan)
+        records = run.keeps_state and records_order(engine, run.plan)
         context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
         if early is not None:
             context = replace(context, beside=early.start)

@@ -46,6 +46,8 @@ class RunContext:
     engine: Engine
     plan: Plan
     loading: KernelLoading
+    keeps_state: bool = False
+    """Whether the result gets a state that the next night can start from."""
 
     @property
     def settings(self) -> Settings:

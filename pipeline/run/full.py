@@ -29,6 +29,7 @@ from ..plan.plan import Plan
 from ..programs.of_pairs import refuse_large_table
 from ..programs.vertices import find_vertices
 from ..stages.attributes import join_attributes, with_attributes
+from ..updating.eligibility import keeps_state
 from ..updating.updating import keep_state_of
 from .attempts import compute
 from .cluster_observers import monitored
@@ -68,8 +69,11 @@ def run_in_full(
                 events.emit("client", scheduler=scheduler.address)
             session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
             with restored(client, session):
-                made, checkpoint = _run(planned(call, source, vertices, session))
-        keep_state_of(call, made.manifest, made.order, client is not None)
+                run = planned(call, source, vertices, session)
+                run = replace(run, keeps_state=keeps_state(settings, client is not None))
+                made, checkpoint = _run(run)
+        if run.keeps_state:
+            keep_state_of(call, made.manifest, made.order)
     return source, made.manifest, checkpoint.clear
 
 

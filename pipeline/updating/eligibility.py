@@ -53,6 +53,11 @@ def obstacle(settings: Settings, base: Result, source: Source, has_client: bool)
     return _of_base(base.manifest, source) or _of_settings(settings, base, has_client)
 
 
+def keeps_state(settings: Settings, has_client: bool) -> bool:
+    """Whether a full run keeps a state: a next night is expected, and nights on these workers can start from one."""
+    return settings.nightly.may_start_from_earlier and _of_workers(settings.cluster, has_client) is None
+
+
 def _of_base(then: Manifest, source: Source) -> str | None:
     made, here = then.versions.get("edgemill"), versions()["edgemill"]
     if made != here:
@@ -88,7 +93,7 @@ def _of_settings(settings: Settings, base: Result, has_client: bool) -> str | No
         return "partitioning.count asks for several partitions"
     if bounding.method not in ("auto", "peel") or bounding.max_exchanges or bounding.max_seconds:
         return "bounding has a method or a limit of its own"
-    if (reason := obstacle_of_workers(cluster, has_client)) is not None:
+    if (reason := _of_workers(cluster, has_client)) is not None:
         return reason
     edges, room = base.manifest.counts.edges, FILL * (cluster.memory_limit_bytes or host_memory_bytes())
     if edges * (EDGE_BYTES + PROGRAM_EDGE_BYTES * bool(programs)) > room:
@@ -96,8 +101,7 @@ def _of_settings(settings: Settings, base: Result, has_client: bool) -> str | No
     return None
 
 
-def obstacle_of_workers(cluster: ClusterSettings, has_client: bool) -> str | None:
-    """Why runs on these workers never start from an earlier result; None if they may. They keep no state then."""
+def _of_workers(cluster: ClusterSettings, has_client: bool) -> str | None:
     if has_client or not cluster.is_started_here or (cluster.workers or 1) > 1:
         return "several workers compute"
     if cluster.device == "gpu" or (cluster.device == "auto" and has_gpu_workers(cluster)):

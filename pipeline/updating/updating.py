@@ -15,7 +15,6 @@ from ..run.context import Call
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
 from .deciding import decide, is_large, with_samples
-from .eligibility import obstacle_of_workers
 from .finding_lambda import FoundLambda, find_lambda
 from .groups.finding import find_groups
 from .groups.vertices import vertex_values
@@ -89,16 +88,12 @@ def _format(call: Call, source: Source) -> TableFormat:
     return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
 
 
-def keep_state_of(call: Call, manifest: Manifest, order: Order | None, has_client: bool) -> None:
-    """Write the state of a result that a full run has made, if a night on such workers could start from it.
+def keep_state_of(call: Call, manifest: Manifest, order: Order | None) -> None:
+    """Write the state of a result that a full run has made, unless it is not exact or has several partitions.
 
-    `order` is the order of its peeling, if that was recorded. `has_client`: the run was on the caller's cluster.
+    `order` is the order of its peeling, if that was recorded.
     """
-    if not call.settings.nightly.may_start_from_earlier or not manifest.exact:
-        return
-    if obstacle_of_workers(call.settings.cluster, has_client) is not None:
-        return
-    if len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
+    if not manifest.exact or len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
         return
     with call.events.stage("state", 0):
         made = Result.unpublished(call.staging.named_from, manifest)

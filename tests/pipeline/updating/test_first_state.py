@@ -83,8 +83,9 @@ def test_nothing_is_recorded_without_a_next_night(rows: Path, tmp_path: Path, mo
 
 
 def test_workers_that_never_start_from_an_earlier_result_keep_no_state(
-    rows: Path, tmp_path: Path, client: Client
+    rows: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("edgemill.kernels.cpu.peeling.peel.RecordedPeeling", None)
     result = mine(rows, tmp_path / "out", device="cpu", nightly={"incremental": "auto"}, client=client)
     assert not (Path(result.path) / "state").exists()
     again = mine(rows, tmp_path / "again", device="cpu", nightly={"previous": result.path}, client=client)
