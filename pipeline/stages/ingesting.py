@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from ...tasks import ingest
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
 from ...tasks.ids import order
-from ...tasks.ingest.blocks import BlockEdges, PackedRows
+from ...tasks.ingest.blocks import BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.lookup import ids_of
+from ...tasks.ingest.packed import PackedFacts, PackedRows
 from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source
 from ...tasks.storage.passwords import without_passwords
@@ -32,10 +34,10 @@ NUMBERING_FACTOR = 3
 """Memory for numbering a bucket, in bytes for each byte of the ids that blocks send to it."""
 MERGING_BYTES = 60
 """Memory for merging a bucket, in bytes for each edge that blocks send to it."""
-MERGED_SHARE = 1 / 8
-"""Share of a GPU's memory in which packed blocks are merged. The other blocks of the GPU stay in the rest."""
-PACKED_ROW_BYTES = 100
-"""Memory for merging packed blocks, in bytes a row."""
+SORTED_SHARE = 1 / 8
+"""Share of a GPU's memory in which packed blocks are sorted together. The other blocks of the GPU stay in the rest."""
+PACKED_ROW_BYTES = 40
+"""Memory for sorting packed blocks, in bytes a row: joined, sorted, and both ends."""
 MIN_NUMBERING_BYTES = 32 * 2**20
 """Memory that a bucket may use while it is numbered, even on a smaller worker."""
 
@@ -125,17 +127,17 @@ def number(
     Raises InputError if `input.bipartite` is "refuse" and ids are in both columns, and for repeated rows whose weights
     cannot be combined.
     """
-    sizes = engine.peek(blocks, ingest.packed_size)
-    if buckets == 1 and _is_dense(sizes):
-        return _number_packed(engine, events, blocks)
-    packed = any(size is not None for size in sizes)
+    facts = engine.peek(blocks, partial(ingest.facts_of, every=ingest.sample_interval(source.rows, buckets)))
+    if _is_dense(facts):
+        return _number_packed(engine, events, blocks, facts, buckets)
+    packed = any(own is not None for own in facts)
     if space is MemorySpace.HOST and not packed:
         buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
     numbers = range(buckets)
     rule = None if source.weights is None else source.weights.repeats
     engine = engine.for_tasks(buckets)
     with events.stage("number", 2 * buckets) as stage:
-        blocks[:], repeated = _unpacked(engine, blocks, sizes, space) if packed else (blocks, 0)
+        blocks[:], repeated = _unpacked(engine, blocks, facts, space) if packed else (blocks, 0)
         every = ingest.sample_interval(source.rows, buckets)
         samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
@@ -162,35 +164,62 @@ def number(
     return Buckets(ids, edges, starts, repeated + sum(duplicates))
 
 
-def _unpacked(
-    engine: TaskEngine, blocks: Sequence[Future], sizes: Sequence[tuple[int, int] | None], space: MemorySpace
-) -> tuple[list[Future], int]:
-    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed. `sizes` [blocks].
+def _number_packed(
+    engine: TaskEngine, events: Events, blocks: list[Future], facts: Sequence[PackedFacts], buckets: int
+) -> Buckets:
+    """`number` for packed rows whose ids are dense. `facts` [blocks]."""
+    with events.stage("number", 2 * buckets) as stage:
+        if buckets == 1:
+            at = None
+            both = engine.map("number-packed", ingest.number_packed, [(blocks[:],)])
+        else:
+            at = engine.bucket_workers(buckets)
+            both = _sort_into_buckets(engine, blocks, facts, buckets, at)
+        del blocks[:]
+        ids, edges = (engine.map("number-packed", itemgetter(part), [(own,) for own in both], at) for part in range(2))
+        del both
+        engine.wait([*ids, *edges], stage)
+        starts = ingest.bucket_starts(engine.peek(ids, len))
+        distinct = sum(engine.peek(edges, len))
+    return Buckets(ids, edges, starts, sum(own.rows - own.self_loops for own in facts) - distinct)
 
-    If all are packed and their ids dense, these are few large blocks, each of those on one worker: every block
-    exchanges data with every bucket, and sends each of its ids.
+
+def _sort_into_buckets(
+    engine: TaskEngine, blocks: Sequence[Future], facts: Sequence[PackedFacts], buckets: int, at: Sequence[int] | None
+) -> list[Future]:
+    """[buckets] BucketIds and BucketEdges of packed rows with dense ids, in one exchange.
+
+    Each worker sorts its blocks in a few large groups: every group sends a part to every bucket.
     """
+    engine = engine.for_partitions()
+    splitters = ingest.choose_splitters([own.sample for own in facts], buckets)
+    span = max(own.largest for own in facts) + 1
     by_worker: dict[int, list[int]] = {}
     for block, worker in enumerate(engine.holders(blocks)):
         by_worker.setdefault(worker, []).append(block)
-    rows = [0 if size is None else size[0] for size in sizes]
-    groups = [(at, own) for at, all_own in by_worker.items() for own in _cut(all_own, rows, engine.capacity)]
-    if not all(_is_dense([sizes[block] for block in own]) for _, own in groups):
-        cleaned = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks])
-        found = engine.peek(cleaned, attrgetter("duplicates"))
-        return cleaned, sum(count for count, size in zip(found, sizes, strict=True) if size is not None)
-    tasks = [(number, [blocks[block] for block in own]) for number, (_, own) in enumerate(groups)]
-    merged = engine.for_partitions().map("merge-blocks", ingest.merge_packed, tasks, [at for at, _ in groups])
-    return merged, sum(engine.peek(merged, attrgetter("duplicates")))
+    rows = [own.rows for own in facts]
+    groups = [(home, own) for home, all_own in by_worker.items() for own in _cut(all_own, rows, engine.capacity)]
+    tasks = [(number, [blocks[block] for block in own], splitters, span) for number, (_, own) in enumerate(groups)]
+    sent = send(engine, "send-keys", "keys", ingest.send_keys, tasks, [home for home, _ in groups])
+    return exchange(engine, "keys", sent, ingest.number_keys, [(b, splitters, span) for b in range(buckets)], at)
+
+
+def _unpacked(
+    engine: TaskEngine, blocks: Sequence[Future], facts: Sequence[PackedFacts | None], space: MemorySpace
+) -> tuple[list[Future], int]:
+    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed. `facts` [blocks]."""
+    cleaned = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks])
+    found = engine.peek(cleaned, attrgetter("duplicates"))
+    return cleaned, sum(count for count, own in zip(found, facts, strict=True) if own is not None)
 
 
 def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iterator[list[int]]:
-    """Groups of blocks of about equally many rows, each of which a GPU merges in a part of its memory.
+    """Groups of blocks of about equally many rows, each of which a GPU sorts in a part of its memory.
 
     `rows` are those of every block, also of others.
     """
     total = sum(rows[block] for block in blocks)
-    room = MERGED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else total
+    room = SORTED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else total
     groups = max(1, math.ceil(total / max(room, 1)))
     own: list[int] = []
     done = given = 0
@@ -204,24 +233,11 @@ def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iter
         yield own
 
 
-def _is_dense(sizes: Sequence[tuple[int, int] | None]) -> bool:
-    """Whether all blocks are packed, and a table over the range of their ids is small enough. `sizes` [blocks]."""
-    packed = [size for size in sizes if size is not None]
-    rows, largest = sum(rows for rows, _ in packed), max((largest for _, largest in packed), default=0)
-    return 0 < len(packed) == len(sizes) and order.fits_table(largest + 1, 2 * rows)
-
-
-def _number_packed(engine: TaskEngine, events: Events, blocks: list[Future]) -> Buckets:
-    """`number` for packed rows whose ids are dense. All of them go to one bucket."""
-    with events.stage("number", 2) as stage:
-        (both,) = engine.map("number-packed", ingest.number_packed, [(blocks[:],)])
-        del blocks[:]
-        ids, edges = (engine.map("number-packed", itemgetter(part), [(both,)]) for part in range(2))
-        del both
-        engine.wait([*ids, *edges], stage)
-        starts = ingest.bucket_starts(engine.peek(ids, len))
-        (duplicates,) = engine.peek(edges, attrgetter("duplicates"))
-    return Buckets(ids, edges, starts, duplicates)
+def _is_dense(facts: Sequence[PackedFacts | None]) -> TypeGuard[Sequence[PackedFacts]]:
+    """Whether all blocks are packed, and a table over the range of their ids is small enough. `facts` [blocks]."""
+    packed = [own for own in facts if own is not None]
+    rows, largest = sum(own.rows for own in packed), max((own.largest for own in packed), default=0)
+    return 0 < len(packed) == len(facts) and order.fits_table(largest + 1, 2 * rows)
 
 
 def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:

@@ -23,9 +23,11 @@ edges. Partitions own edges. No task holds all edges, and the driver holds count
                   cuts_within                → driver: range_partitioner
     exchange 7    send_owned      buckets → partitions: collect_owned
 
-In one bucket, integer ids below 2^31 whose range is at most a few times the number of rows need neither samples nor
-exchanges 1 to 3: every block `read_packed`, then one task `number_packed`, which sorts the rows of all blocks. On
-several GPUs such ids are packed as well. `merge_packed` then makes one block of the rows on each GPU.
+Integer ids below 2^31 whose range is at most a few times the number of rows are packed on GPUs (`packed`): every block
+`read_packed`, and `facts_of` each, with samples, go to the driver. In one bucket, `number_packed` sorts the rows of all
+blocks, without an exchange. In several, one exchange replaces the first three:
+
+    exchange 1-3  send_keys       blocks  → buckets: number_keys
 
 Each `send_…` and `answer_…` returns one Bundle. Each receiver takes a mapping from sender to payload. Kept for
 publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition.
@@ -34,17 +36,11 @@ publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the
 from .blocks import (
     BlockEdges,
     LocalEdges,
-    PackedRows,
     choose_splitters,
     clean,
-    merge_packed,
-    pack,
-    packed_size,
     read_block,
-    read_packed,
     sample_ids,
     sample_interval,
-    unpack,
     without_ids,
 )
 from .degrees import (
@@ -68,7 +64,6 @@ from .numbering import (
     bucket_starts,
     merge_pairs,
     number_ids,
-    number_packed,
     send_ids,
     send_pairs,
     without_requests,
@@ -81,6 +76,17 @@ from .ownership import (
     owned_to_device,
     rows_to_publish,
     send_owned,
+)
+from .packed import (
+    PackedFacts,
+    PackedRows,
+    facts_of,
+    number_keys,
+    number_packed,
+    pack,
+    read_packed,
+    send_keys,
+    unpack,
 )
 
 __all__ = [
@@ -95,6 +101,7 @@ __all__ = [
     "OrientedEdges",
     "OwnedEdges",
     "OwnedRows",
+    "PackedFacts",
     "PackedRows",
     "Pairs",
     "answer_numbers",
@@ -105,15 +112,15 @@ __all__ = [
     "collect_degrees",
     "collect_owned",
     "degree_histogram",
-    "merge_packed",
+    "facts_of",
     "merge_pairs",
     "number_ids",
+    "number_keys",
     "number_packed",
     "order_starts",
     "orient",
     "owned_to_device",
     "pack",
-    "packed_size",
     "rank_vertices",
     "read_block",
     "read_packed",
@@ -122,6 +129,7 @@ __all__ = [
     "sample_interval",
     "send_degrees",
     "send_ids",
+    "send_keys",
     "send_owned",
     "send_pairs",
     "unpack",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.runtime.device import module_of
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import identity, order
@@ -21,9 +20,6 @@ from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
 from .string_codes import StringCodes
 from .weights import Weight
-
-PACKED_BITS = 31
-"""Bits of an id in PackedRows."""
 
 SAMPLES = 256
 """Ids sampled per bucket. The driver holds all samples. The largest bucket is about a tenth larger than the mean."""
@@ -95,37 +91,6 @@ class LocalEdges(SizedArrays):
         return len(self.low)
 
 
-@dataclass(frozen=True)
-class PackedRows(SizedArrays):
-    """The rows of one block as they were read: each is one number, which holds both ids. `len()` is their number.
-
-    One sort of the rows of all blocks then replaces the cleaning of each block, and the exchanges that number ids.
-    """
-
-    number: int
-    """Number of the block."""
-
-    keys: NDArray[np.int64]
-    """[rows] (smaller id << PACKED_BITS) | larger id, in the order of the file."""
-
-    largest: int
-    """The largest id, 0 without rows."""
-
-    rows: int
-    """Rows read: len(keys) + left_out.rows."""
-
-    self_loops: int
-
-    left_out: LeftOut
-    """As in BlockEdges."""
-
-    duplicates: int = 0
-    """Always 0: repeated rows are found when the rows of all blocks are sorted."""
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-
 def without_ids(block: BlockEdges) -> LocalEdges:
     """A block without its ids, which take most of its memory. They are not needed while buckets number them."""
     return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways, block.weight)
@@ -141,76 +106,6 @@ def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HO
     if space is MemorySpace.HOST:
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory it used for reading
     return found
-
-
-def read_packed(source: Source, block: Block, space: MemorySpace) -> PackedRows | BlockEdges:
-    """Read one block of integer ids into `space`, packed if its ids allow it, else cleaned. Raises as `read_block`.
-
-    The source must be undirected, without weights, and must not ask for the columns of ids.
-    """
-    rows = read_rows(source, block)
-    placed = replace(rows, source=space.place(rows.source), target=space.place(rows.target))
-    packed = pack(block.number, placed)
-    return clean(block.number, placed, space) if packed is None else packed
-
-
-def pack(number: int, rows: IdRows) -> PackedRows | None:
-    """The rows of a block with integer ids, packed; None if an id is negative or has more than PACKED_BITS bits."""
-    xp = module_of(rows.source)  # one thread packs before all others read
-    low, high = xp.minimum(rows.source, rows.target), xp.maximum(rows.source, rows.target)
-    largest = order.largest(high)
-    if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
-        return None
-    self_loops = kernels.total(low == high)
-    low <<= PACKED_BITS
-    low |= high
-    return PackedRows(number, low, largest, len(low) + rows.left_out.rows, self_loops, rows.left_out)
-
-
-def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
-    """The distinct edges of a block: itself if it is not packed."""
-    if isinstance(block, BlockEdges):
-        return block
-    rows = IdRows(block.keys >> PACKED_BITS, block.keys & ((1 << PACKED_BITS) - 1), block.left_out)
-    return clean(block.number, rows, space)
-
-
-def distinct_packed(blocks: Sequence[PackedRows]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct edges of some blocks: their ids, ascending, and both ends of each edge as positions in these.
-
-    Takes a table over the range of ids. Reads and writes about 80 bytes a row, most of them to sort.
-    """
-    keys = np.concatenate([block.keys for block in blocks])
-    keys.sort()
-    proper = order.heads(keys)
-    low = (keys >> PACKED_BITS).astype(np.int32)
-    keys &= (1 << PACKED_BITS) - 1
-    high = keys.astype(np.int32)
-    del keys
-    present = np.zeros(max(block.largest for block in blocks) + 1, np.bool_, like=low)
-    present[low] = True
-    present[high] = True
-    ids = np.flatnonzero(present)
-    proper &= low != high
-    low, high = low[proper], high[proper]
-    if len(ids) < len(present):
-        code = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        low, high = code[low], code[high]
-    return ids, low, high
-
-
-def merge_packed(number: int, blocks: Sequence[PackedRows]) -> BlockEdges:
-    """One cleaned block with the rows of several packed ones."""
-    ids, low, high = distinct_packed(blocks)
-    rows, self_loops = sum(block.rows for block in blocks), sum(block.self_loops for block in blocks)
-    left_out = sum((block.left_out for block in blocks), LeftOut())
-    duplicates = rows - left_out.rows - self_loops - len(low)
-    return BlockEdges(number, ids, low, high, rows, self_loops, duplicates, left_out)
-
-
-def packed_size(block: PackedRows | BlockEdges) -> tuple[int, int] | None:
-    """The number of rows of a packed block and its largest id; None for a block that is not packed."""
-    return (len(block), block.largest) if isinstance(block, PackedRows) else None
 
 
 def clean(

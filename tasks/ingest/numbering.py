@@ -22,7 +22,7 @@ from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..inputs.formats.form import Repeats
 from ..messages import Bundle, Payload, bundle
-from .blocks import BlockEdges, LocalEdges, PackedRows, distinct_packed
+from .blocks import BlockEdges, LocalEdges
 from .directions import distinct_edges
 from .repeats import Combined, combine_rows
 
@@ -227,26 +227,14 @@ def merge_pairs(
         low, high, found = distinct_edges(low, high, np.concatenate(ways), vertices, int(starts[-1]))
     else:
         low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]))
-    _check_edges(bucket, len(low))
+    check_edges(bucket, len(low))
     highs, (code,) = order.encode(high)
     low = low.astype(np.int32, copy=False)
     return BucketEdges(bucket, starts, low, code, highs, sent - len(low), found, weight, refused)
 
 
-def number_packed(blocks: Sequence[PackedRows]) -> tuple[BucketIds, BucketEdges]:
-    """The only bucket of a graph, from the packed rows of all its blocks. Takes a table over the range of ids.
-
-    Raises OutOfRoom for more than 2^31 - 2 edges.
-    """
-    ids, low, high = distinct_packed(blocks)
-    rows, self_loops = sum(map(len, blocks)), sum(block.self_loops for block in blocks)
-    _check_edges(0, len(low))
-    highs, (high,) = order.encode(high)
-    starts = bucket_starts([len(ids)])
-    return BucketIds(0, ids, {}), BucketEdges(0, starts, low, high, highs, rows - self_loops - len(low))
-
-
-def _check_edges(bucket: int, edges: int) -> None:
+def check_edges(bucket: int, edges: int) -> None:
+    """Raise OutOfRoom for more than 2^31 - 2 edges of a bucket, whose row numbers would overflow int32."""
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"bucket {bucket} has {edges:,} edges, over the {MAX_LOCAL_EDGES:,} allowed; raise partitioning.count"

@@ -50,7 +50,7 @@ _UFUNCS = {
 _UFUNCS_ON_WORDS = {
     "add": "uint32,word",
     "bitwise_and": "uint32,word",
-    "bitwise_or": "uint64,uint32 bool,bool",
+    "bitwise_or": "uint64,uint32 bool,bool uint8,uint8",
     "equal": "bool,bool",
     "floor_divide": "uint32,word",
     "greater": "uint32,int",
@@ -96,6 +96,7 @@ def _of_shards() -> Iterator[Operation]:
     for name in ("third_vertex:choose", "rows:measure_parts"):
         yield partial(_compile, f"shards/{name}")
     yield _sum_at
+    yield _pack_bits
     yield partial(cupy.arange, 5, dtype="uint32")
 
 
@@ -178,6 +179,10 @@ def _combine() -> None:
 
 def _sum_at() -> None:
     cupy.add.at(_ones("int32"), _ones("int32"), 1)
+
+
+def _pack_bits() -> None:
+    cupy.unpackbits(cupy.packbits(_ones("bool")))
 
 
 def _ufuncs(functions: Mapping[str, str]) -> Iterator[Operation]:

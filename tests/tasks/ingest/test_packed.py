@@ -19,7 +19,9 @@ from edgemill.pipeline.stages.ingesting import Buckets
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.ingest.blocks import PACKED_BITS, BlockEdges, PackedRows
+from edgemill.tasks.ingest.blocks import BlockEdges
+from edgemill.tasks.ingest.packed import PackedRows
+from edgemill.tasks.ingest.packed.rows import PACKED_BITS
 from edgemill.tasks.ingest.reading import IdRows
 from edgemill.tasks.inputs.sources import Source
 
@@ -80,26 +82,46 @@ def test_equal_to_cleaned_blocks(space: MemorySpace, drawn: list[Rows]) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("merged_rows", [1, 20, 1000])
+@pytest.mark.parametrize(("sorted_rows", "buckets"), [(1, 3), (20, 2), (1000, 7)])
 @given(drawn=blocks_of_rows)
-def test_merged_blocks_of_several_buckets(space: MemorySpace, merged_rows: int, drawn: list[Rows]) -> None:
-    """Blocks are merged as far as their rows fit; the buckets are those of blocks that are cleaned one by one."""
+def test_several_buckets(space: MemorySpace, sorted_rows: int, buckets: int, drawn: list[Rows]) -> None:
+    """Blocks are sorted together as far as their rows fit; the edges are those of blocks that are cleaned."""
     packed = packed_blocks(drawn, space)
     cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
-    device_bytes = int(merged_rows * ingesting.PACKED_ROW_BYTES / ingesting.MERGED_SHARE)
-    found, engine = number(packed, space, 3, device_bytes)
-    expected, _ = number(cleaned, space, 3)
-    groups = engine.started["merge-blocks"]
+    device_bytes = int(sorted_rows * ingesting.PACKED_ROW_BYTES / ingesting.SORTED_SHARE)
+    found, engine = number(packed, space, buckets, device_bytes)
+    expected, _ = number(cleaned, space, buckets)
+    groups = engine.started["send-keys"]
     assert bool(groups) != bool(engine.started["unpack"])
-    if merged_rows == 1000 and groups:
+    assert bool(groups) != bool(engine.started["send-ids"])
+    if sorted_rows == 1000 and groups:
         assert groups == 1
-    if merged_rows == 1 and groups:
+    if sorted_rows == 1 and groups:
         assert groups >= sum(len(rows) > 0 for rows in drawn)
     vertices = np.unique(np.concatenate([columns(rows).ravel() for rows in drawn]))
     together = [number for own in arrays(found) for number in own["ids"][1]]
     assert together == vertices.tolist()
+    assert len(found.edges) == len(found.ids) == buckets
     assert all_edges(found) == all_edges(expected)
+    types = [{name: dtype for name, (dtype, _) in own.items()} for own in arrays(found)]
+    assert types == [{name: dtype for name, (dtype, _) in own.items()} for own in arrays(expected)]
     assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_buckets_have_about_equally_many_edges(space: MemorySpace) -> None:
+    """Smaller ends decide, not ids; and a range without smaller ends is cut as well."""
+    rng = np.random.default_rng(3)
+    low, high = rng.integers(0, 1_000, 200_000), rng.integers(1_000, 50_000, 200_000)
+    halves = [
+        IdRows(*(space.place(ends[own]) for ends in (low, high))) for own in (slice(100_000), slice(100_000, None))
+    ]
+    packed = [ingest.pack(block, rows) for block, rows in enumerate(halves)]
+    found, _ = number([block for block in packed if block is not None], space, 4)
+    edges = [len(own) for own in found.edges]
+    assert sum(edges) == len(np.unique(low * 50_000 + high))
+    assert min(edges[:3]) > 0.2 * sum(edges)
+    assert len(found.ids[3]) > 1_000
 
 
 def all_edges(buckets: Buckets) -> list[tuple[int, int]]:
