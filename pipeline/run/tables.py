@@ -21,9 +21,10 @@ from ..stages.publishing import (
     EdgeFindings,
     Findings,
     Published,
+    StartedTables,
     publish_results,
     publish_vertices,
-    start_edges,
+    start_tables,
     tables_to_write,
 )
 from .bounding import bound_graph, table_format
@@ -68,19 +69,19 @@ def make_tables(
     files, converged = run.plan.files, known.bounded.converged
     how = table_format(run, converged)
     added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
-    edge_files: list[Future] = []
+    of_edges = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
+    started: list[StartedTables] = []
 
-    def write_edges() -> None:
-        found = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
-        edge_files.extend(start_edges(engine, found, how))
+    def start() -> None:
+        started.append(start_tables(engine, of_edges, how))
 
     groups = tracked = None
     if converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
-        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, write_edges)
+        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, start)
     with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
         if groups is None:
-            write_edges()
+            start()
         else:
             tracked = _follow(run, engine, graph, groups, lineage())
         published = publish_results(
@@ -94,7 +95,7 @@ def make_tables(
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
             ),
-            edge_files,
+            started[0],
             how,
         )
         published = _with_pairs(run, engine, graph, ran, published, files)
