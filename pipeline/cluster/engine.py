@@ -21,6 +21,7 @@ from .session import Future as Future
 from .session import Session
 from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
 from .versions import installed_version
+from .workers.device_results import move_to_host
 from .workers.spill import mapped
 
 if TYPE_CHECKING:
@@ -218,6 +219,14 @@ class Engine:
         # Under the name of the tasks: Dask never forgets a group of tasks that it forgets and then meets again.
         name = key_split(futures[0].key) if futures else "peek"
         return self.gather(self.map(name, part, [(future,) for future in futures], at, soon=True))
+
+    def move_to_host(self, futures: Sequence[Future]) -> None:
+        """Move results of ended tasks from the GPUs' memory to the hosts'. A task that needs one gets it back.
+
+        Dask moves results by itself only once those that it counts fill most of a GPU. It does not count what running
+        tasks take.
+        """
+        self.on_every_worker(move_to_host, [future.key for future in futures])
 
     def holders(self, futures: Sequence[Future]) -> list[int]:
         """Index of a worker that has each result, which must be in memory; 0 if none has it any more."""

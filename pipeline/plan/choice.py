@@ -13,6 +13,7 @@ from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
+from ...tasks.ingest.packed import can_pack
 from ...tasks.inputs.sources import Source, plan_blocks
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import (
@@ -225,6 +226,7 @@ def _one_partition(settings: Settings, source: Source, graph: GraphEstimate, cap
         copies=Copies(1.0, 1.0, "estimated"),
         disk_bytes=_free_bytes(settings),
         programs=_programs(settings, source, graph, capacity),
+        packs=can_pack(source) and not settings.input.isolated,
         reason=_GIVEN if settings.partitioning.count == 1 else _ONE,
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.estimate.replication import Copies
+from ...tasks.ingest.packed import has_dense_ids
 from ...tasks.inputs.sources import Block, Source
 from ..cluster.execution import Capacity
 from .gpu_memory import halves_of_a_shard
-from .limits import GPU_FILL, MOST_BUCKETS
+from .limits import GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .seconds import predicted_seconds
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
+GPU_ROW_IN_PARTS_BYTES = 20
+"""The same, besides the rows that are sorted at once, if the rows are numbered in parts: 16 for packed rows and their
+parts, or for the edges of all parts and their ranks, or 19 for the ranks and the partition.
+"""
 FEW_BUCKETS = 4
 """Buckets of a large graph on a worker with fewer threads: buckets differ in size."""
 MIN_BUCKET_ROWS = 1_000_000
@@ -56,6 +62,8 @@ class PlanFacts:
     """Why the run has this number of partitions."""
     programs: PlannedPrograms | None = None
     """The vertex programs of the run; None if there are none."""
+    packs: bool = False
+    """Whether rows are packed if a GPU cleans them (`tasks/ingest/packed`)."""
     shards: int = 0
     """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
 
@@ -131,18 +139,40 @@ class PlanFacts:
         """Whether rows are cleaned, numbered and written from the GPUs' memory. String ids and weights stay in host
         memory.
         """
+        if self.source.kind != "integer" or self.source.weights is not None:
+            return False
+        return self._fits_at_once or self.ingest_in_parts
+
+    @property
+    def _fits_at_once(self) -> bool:
         room = GPU_FILL * self.capacity.device_bytes * self.capacity.workers
-        on_host = self.source.kind != "integer" or self.source.weights is not None
-        return not on_host and 0 < self.source.rows * GPU_ROW_BYTES <= room
+        return 0 < self.source.rows * GPU_ROW_BYTES <= room
+
+    @property
+    def ingest_in_parts(self) -> bool:
+        """Whether the GPU of this process numbers rows in several buckets, as it has no room for all at once.
+
+        Edges of a single partition are then moved to host memory while the partition is made and bounded. The footers
+        must tell that the ids are dense, as other rows cannot be numbered so.
+        """
+        rows, device = self.source.rows, self.capacity.device_bytes
+        alone = self.capacity.in_process and self.method == "peel" and self.partitions == 1 and not self.in_shards
+        low, high = self.source.id_range or (-1, -1)
+        if not (device and alone and self.packs and low >= 0 and has_dense_ids(rows, high)):
+            return False
+        fits = rows * GPU_ROW_IN_PARTS_BYTES <= (GPU_FILL - 2 * SORTED_SHARE) * device
+        return fits and (not self._fits_at_once or rows > MAX_LOCAL_EDGES)
 
     @property
     def buckets(self) -> int:
         """Fewest buckets, which are ranges of ids that are numbered separately.
 
-        On GPUs there is one for each partition. On CPUs there is one for each thread, and at least four, if they are
-        large enough, and one for each partition up to four for each thread, but MOST_BUCKETS at most. The stage
-        `number` makes more if a worker's memory is too small for these.
+        On GPUs there is one for each partition, or several if the rows are numbered in parts. On CPUs there is one for
+        each thread, and at least four, if they are large enough, and one for each partition up to four for each thread,
+        but MOST_BUCKETS at most. The stage `number` makes more if a worker's memory is too small for these.
         """
+        if self.ingest_in_parts:
+            return max(2, -(-self.source.rows * PACKED_ROW_BYTES // int(SORTED_SHARE * self.capacity.device_bytes)))
         if self.ingest_on_device:
             return self.partitions
         threads = self.capacity.workers * self.capacity.threads

@@ -28,7 +28,7 @@ def refuse_if_too_large(plan: Plan) -> None:
         return
     more = remedy(plan)
     parts, ghosts = ("groups of shards", "") if plan.in_shards else ("partitions", " with its ghosts")
-    if plan.largest_edges > MAX_LOCAL_EDGES:
+    if plan.has_too_many_edges:
         raise OutOfRoom(
             f"the largest of {plan.partitions} {parts} would hold about {plan.largest_edges:,} edges{ghosts}, over "
             f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
@@ -75,7 +75,7 @@ def excess(plan: Plan) -> str:
         has = format_bytes(plan.capacity.device_bytes)
         what = "a GPU's shards" if plan.in_shards else "the largest"
         return f"{what} would need ~{format_bytes(plan.device_bytes)} of a GPU that has {has}"
-    if plan.largest_edges > MAX_LOCAL_EDGES:
+    if plan.has_too_many_edges:
         return f"the largest would hold ~{plan.largest_edges:,} edges, more than are allowed"
     has = format_bytes(plan.capacity.memory_bytes)
     return f"a worker would need ~{format_bytes(plan.worker_bytes)}, over {FILL:.0%} of its {has}"

@@ -66,10 +66,14 @@ COMPACT_VERTEX_BYTES = 72
 """Bytes of a vertex in the same phase: its id, its degree, and the offsets of its rows while they are rebuilt."""
 
 
-def compact_bytes(edges: int, with_triangles: int, vertices: int) -> int:
-    """Bytes that one partition takes on a GPU, from ingest to result, if it is peeled in compact rows."""
-    peeling = edges * COMPACT_EDGE_BYTES + with_triangles * COMPACT_CLOSED_BYTES
-    return max(edges * COMPACT_FINDING_BYTES, peeling) + vertices * COMPACT_VERTEX_BYTES
+def compact_bytes(edges: int, with_triangles: int, vertices: int, moved: bool = False) -> int:
+    """Bytes that one partition takes on a GPU, from ingest to result, if it is peeled in compact rows.
+
+    `moved`: whether edges in buckets, and their rows in the result, are in host memory meanwhile.
+    """
+    kept = 0 if moved else COMPACT_EDGE_BYTES
+    finding = COMPACT_FINDING_BYTES - COMPACT_EDGE_BYTES + kept
+    return max(edges * finding, edges * kept + with_triangles * COMPACT_CLOSED_BYTES) + vertices * COMPACT_VERTEX_BYTES
 
 
 def halves_of_a_shard(edges: int, shards: int, largest: float = LARGEST) -> int:

@@ -8,6 +8,10 @@ GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may use."""
 MOST_BUCKETS = 2**15 - 1
 """Most buckets: bucket numbers are int16. With more rows the buckets are larger."""
+SORTED_SHARE = 1 / 8
+"""Share of a GPU's memory in which packed rows are sorted together. The other rows of the GPU stay in the rest."""
+PACKED_ROW_BYTES = 40
+"""Memory of a packed row on a GPU while it is sorted: joined, sorted, and both ends."""
 SHARE_OF_PIECES = 0.25
 """Share of the memory that a plan may use that holds entries of blocks in files."""
 LEAST_ENTRIES = 2**21

@@ -49,6 +49,10 @@ MIN_RESIDENT_BYTES = 64 * 2**20
 """Fewest bytes of rows in files that stay in memory, even if less memory is free."""
 IMBALANCE = 1.5
 """Largest share of a worker over the mean share. Partitions are not moved once they have a worker."""
+MOVED_EDGE_BYTES = 26
+"""Host memory of an edge whose row is numbered in parts on a GPU: 8 for its ends in its bucket and 6 for its row there,
+while it is peeled, and 12 for its end, triangles and λ if the GPU has no room for them.
+"""
 GPU_EDGE_BYTES = 120
 """Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 
@@ -152,7 +156,7 @@ class Plan(PlanFacts):
             return 0
         vertices = self.graph.vertices.likely
         if self.compact_rows:
-            return compact_bytes(self.edges, self._closed_edges, vertices)
+            return compact_bytes(self.edges, self._closed_edges, vertices, moved=self.ingest_in_parts)
         if not self.in_shards:
             return self.largest_edges * GPU_EDGE_BYTES
         return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
@@ -190,11 +194,12 @@ class Plan(PlanFacts):
     def fits(self) -> bool:
         """Whether the projected memory of a worker is well within its limit."""
         limit = self.capacity.memory_bytes
-        return (
-            self.largest_edges <= MAX_LOCAL_EDGES
-            and self.fits_device()
-            and (not limit or self.worker_bytes <= FILL * limit)
-        )
+        return not self.has_too_many_edges and self.fits_device() and (not limit or self.worker_bytes <= FILL * limit)
+
+    @property
+    def has_too_many_edges(self) -> bool:
+        """Whether a partition has more edges than can be numbered. A partition made in parts has no such limit."""
+        return self.largest_edges > MAX_LOCAL_EDGES and not self.ingest_in_parts
 
     def may_fit_device(self) -> bool:
         """Whether a GPU has enough memory if shards are equally large and nothing is kept in reserve.
@@ -213,7 +218,7 @@ class Plan(PlanFacts):
     def _host_bytes(self, share: float, copies: float) -> int:
         """Host memory of a share of the edges and vertices, and of `copies` copies of each edge."""
         if self.ingest_on_device:
-            return 0
+            return int(share * self.edges * MOVED_EDGE_BYTES) if self.ingest_in_parts else 0
         of_edge, of_copy, of_vertex = (
             (EDGE_BYTES, COPY_BYTES, VERTEX_BYTES)
             if self.capacity.in_process

@@ -125,6 +125,7 @@ def _device(plan: Plan) -> str:
     if not plan.device_bytes:
         return "cpu"
     ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
+    ingest += f" in {plan.buckets} parts" * plan.ingest_in_parts
     room = format_bytes(plan.capacity.device_bytes)
     part = _many(plan.shards_on_a_gpu, "shard") if plan.in_shards else "the largest partition"
     part += " in compact rows" * plan.compact_rows

@@ -58,6 +58,9 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
             estimates, record = estimate_edges(engine, subgraph, *own)
             bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
         order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
+        if run.plan.ingest_in_parts:  # in this process, so no worker can be lost, and no later attempt needs them
+            for futures in (graph.subgraphs, graph.partitions.rows, bounded.intervals):
+                del futures[:]
     return Known(bounded, unsettled, results, estimates, order, None if early is None else early.encoded)
 
 

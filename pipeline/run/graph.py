@@ -65,7 +65,7 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         owned = _partition(run, checkpoint, numbered)
     run.finish_loading("triangulate")
     rows, subgraphs, counts = triangulating.triangulate_partitions(
-        run.engine, run.events, owned.edges, run.plan.is_whole
+        run.engine, run.events, owned.edges, run.plan.is_whole, run.plan.ingest_in_parts
     )
     partitions = Partitions(rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
@@ -88,7 +88,9 @@ def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
 def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> _Owned:
     engine, events, plan, buckets = run.engine, run.events, run.plan, numbered.buckets
     run.finish_loading("number")
-    edges, degrees = partitioning.partition(engine, events, buckets, plan.partitions, plan.partitioning, run.space)
+    edges, degrees = partitioning.partition(
+        engine, events, buckets, plan.partitions, plan.partitioning, run.space, plan.ingest_in_parts
+    )
     if checkpoint.due():
         parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": edges}
         checkpoint.save_step(engine, events, _OWNED, parts, facts_of(numbered.rows, buckets))

@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
-from ...tasks.ids import order
 from ...tasks.ingest.blocks import BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.lookup import ids_of
-from ...tasks.ingest.packed import PackedFacts, PackedRows
+from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
 from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
 from ..monitor.events import Events
-from ..plan.limits import FILL, MOST_BUCKETS
+from ..plan.limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .exchange import exchange, send
 from .task_engine import Future, TaskEngine
 
@@ -34,10 +33,6 @@ NUMBERING_FACTOR = 3
 """Memory for numbering a bucket, in bytes for each byte of the ids that blocks send to it."""
 MERGING_BYTES = 60
 """Memory for merging a bucket, in bytes for each edge that blocks send to it."""
-SORTED_SHARE = 1 / 8
-"""Share of a GPU's memory in which packed blocks are sorted together. The other blocks of the GPU stay in the rest."""
-PACKED_ROW_BYTES = 40
-"""Memory for sorting packed blocks, in bytes a row: joined, sorted, and both ends."""
 MIN_NUMBERING_BYTES = 32 * 2**20
 """Memory that a bucket may use while it is numbered, even on a smaller worker."""
 
@@ -70,8 +65,7 @@ class Buckets:
 
 def packs_rows(source: Source, space: MemorySpace) -> bool:
     """Whether blocks are read as packed rows: on GPUs, which sort many rows at once faster than block by block."""
-    plain = source.kind == "integer" and not source.directed and source.weights is None and source.bipartite != "refuse"
-    return space is MemorySpace.DEVICE and plain
+    return space is MemorySpace.DEVICE and can_pack(source)
 
 
 def read(
@@ -237,7 +231,7 @@ def _is_dense(facts: Sequence[PackedFacts | None]) -> TypeGuard[Sequence[PackedF
     """Whether all blocks are packed, and a table over the range of their ids is small enough. `facts` [blocks]."""
     packed = [own for own in facts if own is not None]
     rows, largest = sum(own.rows for own in packed), max((own.largest for own in packed), default=0)
-    return 0 < len(packed) == len(facts) and order.fits_table(largest + 1, 2 * rows)
+    return 0 < len(packed) == len(facts) and has_dense_ids(rows, largest)
 
 
 def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:

@@ -90,7 +90,8 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
     tasks = [(own, starts[b], vertices) for b, own in enumerate(degrees)]
     ranks = engine.map("rank", ingest.rank_vertices, tasks, at)
     answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)), at)
-    oriented = exchange(engine, "ranks", answers, ingest.orient, list(zip(edges, ranks, strict=True)), at)
+    own = list(zip(edges, ranks, strict=True))
+    oriented = exchange(engine.for_partitions(), "ranks", answers, ingest.orient, own, at)
     return OrderedGraph(engine, list(edges), degrees, oriented, vertices, space)
 
 
@@ -119,17 +120,26 @@ def order(engine: TaskEngine, events: Events, buckets: Buckets, space: MemorySpa
 
 
 def partition(
-    engine: TaskEngine, events: Events, buckets: Buckets, partitions: int, method: str | Partitioner, space: MemorySpace
+    engine: TaskEngine,
+    events: Events,
+    buckets: Buckets,
+    partitions: int,
+    method: str | Partitioner,
+    space: MemorySpace,
+    in_parts: bool = False,
 ) -> tuple[list[Future], list[Future]]:
     """Put the vertices in degree order, choose their partitions, and send each edge to its owner.
 
-    `method` is a name in METHODS, or a partitioner with `partitions` partitions. Returns [partitions] OwnedEdges and
-    [buckets] BucketDegrees.
+    `method` is a name in METHODS, or a partitioner with `partitions` partitions. With `in_parts` a GPU has no room for
+    the edges of all buckets beside those of the partition, so they are moved to host memory. Returns [partitions]
+    OwnedEdges and [buckets] BucketDegrees.
     """
     edges = buckets.edges
     with events.stage("partition", len(edges) + partitions) as stage:
         graph = order_by_degree(engine.for_tasks(len(edges)), edges, int(buckets.starts[-1]), space)
         engine.wait(graph.oriented, stage)
+        if in_parts:
+            engine.move_to_host([*buckets.ids, *edges])
         graph = replace(graph, engine=engine.for_tasks(partitions))
         owned = collect_owned(
             graph, choose_partitioner(graph, method, partitions) if isinstance(method, str) else method

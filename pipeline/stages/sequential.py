@@ -51,6 +51,9 @@ class SequentialEngine:
         """`part(result)` for each result."""
         return [part(result) for result in futures]
 
+    def move_to_host(self, futures: Sequence[Any]) -> None:
+        """Do nothing: the results stay where they are."""
+
     def holders(self, futures: Sequence[Any]) -> list[int]:
         """0 for each: all results are in this process."""
         return [0] * len(futures)

@@ -53,6 +53,9 @@ class TaskEngine(Protocol):
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
         """`part(result)` for each result, in order. The results are not moved."""
 
+    def move_to_host(self, futures: Sequence[Future]) -> None:
+        """Move results from the GPUs' memory to the hosts'. A task that needs one gets it back."""
+
     def holders(self, futures: Sequence[Future]) -> list[int]:
         """Index of a worker that has each result."""
 

@@ -6,7 +6,7 @@ position, are packed into one key where their bits fit. Each function has a slow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -249,14 +249,20 @@ def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArr
     return np.argsort(code, kind="stable"), kernels.to_host(offsets(sizes))  # NumPy sorts 16-bit values by counting
 
 
-def positions_by_group(code: NDArray[np.int16], groups: int) -> list[NDArray[Any]]:
-    """[groups] the positions of each group's elements in `code`, ascending, for 0 ≤ code < groups."""
+def positions_by_group(code: NDArray[np.int16], groups: int) -> Iterator[NDArray[Any]]:
+    """The positions of each group's elements in `code`, ascending, for 0 ≤ code < groups.
+
+    Few groups on a GPU are found one after the other: the positions of all elements take 8 bytes each.
+    """
     if kernels.on_host(code) and len(code) >= MANY:
-        return kernels.positions_by_group(code, groups)
-    if not kernels.on_host(code) and groups <= FEW_GROUPS:
-        return [np.flatnonzero(code == group) for group in range(groups)]
-    by_group, cuts = group(code, groups)
-    return [by_group[start:stop] for start, stop in pairwise(cuts.tolist())]
+        yield from kernels.positions_by_group(code, groups)
+    elif not kernels.on_host(code) and groups <= FEW_GROUPS:
+        for own in range(groups):
+            yield np.flatnonzero(code == own)
+    else:
+        by_group, cuts = group(code, groups)
+        for start, stop in pairwise(cuts.tolist()):
+            yield by_group[start:stop]
 
 
 def offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from ..partition import Partitioner
 from .degrees import OrientedEdges
 from .numbering import BucketEdges
 
+SORTED_AT_ONCE = 2**27
+"""Edges of the only partition of a graph that a GPU sorts at a time, or somewhat more."""
+
 
 @dataclass(frozen=True)
 class EdgeParts(Payload):
@@ -35,8 +39,8 @@ class EdgeParts(Payload):
     part_high: NDArray[np.int16] | None
     """[edges] partition of the high end; None if there is one partition only."""
 
-    row: NDArray[np.int32]
-    """[edges] row in the bucket's BucketEdges, ascending."""
+    row: NDArray[np.int32] | None
+    """[edges] row in the bucket's BucketEdges, ascending; None if these are all of its rows."""
 
     def __len__(self) -> int:
         return len(self.low)
@@ -89,9 +93,7 @@ class OwnedRows(SizedArrays):
 def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partitioner) -> Bundle[EdgeParts]:
     """Bucket → partitions: each edge goes to the partition of its low end in degree order."""
     if partitioner.partitions == 1:
-        row = np.arange(len(edges), dtype=np.int32, like=edges.low)
-        parts = {0: EdgeParts(oriented.low, oriented.high, None, row)}
-        return bundle(edges.bucket, parts)
+        return bundle(edges.bucket, {0: EdgeParts(oriented.low, oriented.high, None, None)})
     own = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=edges.low))
     highs = partitioner(edges.highs)
     row = np.arange(len(edges), dtype=np.int32, like=edges.low)
@@ -120,9 +122,12 @@ def owned_to_device(owned: OwnedEdges) -> OwnedEdges:
 def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
     """The owned edges of one partition, from the edges that each bucket sent. An empty result is placed in `space`.
 
-    Raises OutOfRoom for more than 2^31 - 2 edges, whose numbers would overflow int32.
+    Raises OutOfRoom for more than 2^31 - 2 edges, whose numbers would overflow int32, except for the only partition of
+    a graph on a GPU.
     """
     senders = sorted(parts)
+    if senders and parts[senders[0]].part_high is None and not kernels.on_host(parts[senders[0]].low):
+        return collect_in_ranges(partition, parts)
     edges = sum(map(len, parts.values()))
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
@@ -140,19 +145,18 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
             none.astype(np.int16),
             none,
         )
-    low, high, part_high, row = (
-        _joined([getattr(parts[b], name) for b in senders]) for name in ("low", "high", "part_high", "row")
+    low, high, part_high = (
+        _joined([getattr(parts[b], name) for b in senders]) for name in ("low", "high", "part_high")
     )
+    row = _joined([_rows_of(parts[b]) for b in senders])
     ends = order.offsets(np.array([len(parts[b]) for b in senders])).tolist()
     bucket = np.empty_like(low, np.int16)
     for b, start, stop in zip(senders, ends, ends[1:], strict=False):
         bucket[start:stop] = b
     if part_high is None:
-        # All edges are here, and vertices without edges have the lowest ranks, so the ranks of ends have no gaps.
-        first, last = int(low.min()), order.largest(high)
-        order.check_codes(last - first + 1)
+        first = int(low.min())
+        rank = np.arange(first, first + _vertices_from(first, order.largest(high)), like=high)
         low, high = ((ends - first if first else ends).astype(np.int32, copy=False) for ends in (low, high))
-        rank = np.arange(first, last + 1, like=high)
     else:
         rank, (low, high) = order.encode(low, high)
     # Right for every low end: each edge was sent to the partition of its low end.
@@ -169,6 +173,69 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
         kernels.take(bucket, by_pair) if len(senders) > 1 else bucket,
         kernels.take(row, by_pair),
     )
+
+
+def collect_in_ranges(partition: int, parts: Mapping[int, EdgeParts], at_once: int = SORTED_AT_ONCE) -> OwnedEdges:
+    """As `collect_owned`, for the only partition of a graph, which has edges. Sorts about `at_once` edges at a time.
+
+    These are the edges of a range of low ends. A sort on a GPU takes about 50 bytes an edge; besides it, only the
+    result and what the buckets sent are in memory.
+    """
+    first = min(int(part.low.min()) for part in parts.values())
+    vertices = _vertices_from(first, max(order.largest(part.high) for part in parts.values()))
+    edges, like = sum(map(len, parts.values())), next(iter(parts.values())).low
+    counts = np.zeros(vertices, np.int64, like=like)
+    for part in parts.values():
+        counts += kernels.bincount(part.low - first if first else part.low, vertices)
+    offsets = order.offsets(counts)
+    high, row = np.empty(edges, np.int32, like=like), np.empty(edges, np.int32, like=like)
+    bucket = np.empty(edges, np.int16, like=like)
+    shares = np.asarray(np.arange(at_once, edges, at_once), like=offsets)
+    cuts = np.concatenate([[0], kernels.to_host(np.searchsorted(offsets, shares)), [vertices]])
+    ends = kernels.to_host(offsets[np.asarray(cuts, like=offsets)])
+    for (start, stop), (begin, end) in zip(pairwise((cuts + first).tolist()), pairwise(ends.tolist()), strict=True):
+        if begin < end:
+            own = slice(begin, end)
+            high[own], row[own], bucket[own] = _sorted_range(parts, first, start, stop, end - begin == edges)
+    rank = np.arange(first, first + vertices, dtype=np.int64, like=like)
+    return OwnedEdges(partition, rank, np.full_like(rank, partition, np.int16), offsets, high, bucket, row)
+
+
+def _sorted_range(
+    parts: Mapping[int, EdgeParts], first: int, start: int, stop: int, is_whole: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
+    """The higher ends, rows and buckets of the edges whose low ends have ranks from `start` to `stop`, sorted.
+
+    `first` is the lowest rank of all edges. The ranks of low ends are counted from `start`, those of higher ends from
+    `first`. `is_whole`: these are all edges.
+    """
+    lows, highs, rows, buckets = [], [], [], []
+    for b in sorted(parts):
+        part = parts[b]
+        low, high, row = part.low, part.high, _rows_of(part)
+        if not is_whole:
+            here = np.flatnonzero((low >= start) & (low < stop))
+            low, high, row = low[here], high[here], row[here]
+        lows.append(low - start if start else low)
+        highs.append(high - first if first else high)
+        rows.append(row)
+        buckets.append(np.full_like(row, b, np.int16))
+    low, high = (_joined(ends).astype(np.int32, copy=False) for ends in (lows, highs))
+    by = order.order_pairs(low, high, stop - start, order.largest(high) + 1)
+    return kernels.take(high, by), kernels.take(_joined(rows), by), kernels.take(_joined(buckets), by)
+
+
+def _vertices_from(first: int, last: int) -> int:
+    """The number of vertices of the only partition, whose edges have ends of all ranks from `first` to `last`.
+
+    All edges are there, and vertices without edges have the lowest ranks. Raises OutOfRoom if int32 cannot number them.
+    """
+    order.check_codes(last - first + 1)
+    return last - first + 1
+
+
+def _rows_of(part: EdgeParts) -> NDArray[np.int32]:
+    return np.arange(len(part), dtype=np.int32, like=part.low) if part.row is None else part.row
 
 
 def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:

@@ -94,7 +94,7 @@ def sort_edges(oriented: OrientedEdges) -> SortedEdges:
 
 def by_owner(edges: SortedEdges, assignment: ShardAssignment) -> list[NDArray[np.intp]]:
     """[groups] indices in the stream, ascending, of the edges that each group owns."""
-    return order.positions_by_group(assignment.group_of(edges.stream.high), assignment.groups)
+    return list(order.positions_by_group(assignment.group_of(edges.stream.high), assignment.groups))
 
 
 def send_edges(edges: SortedEdges, assignment: ShardAssignment) -> Bundle[EdgeRun]:

@@ -5,12 +5,14 @@ tells which of them are vertices, so one exchange replaces the three that other 
 """
 
 from .buckets import number_keys, number_packed, send_keys
-from .rows import PackedFacts, PackedRows, facts_of, pack, read_packed, unpack
+from .rows import PackedFacts, PackedRows, can_pack, facts_of, has_dense_ids, pack, read_packed, unpack
 
 __all__ = [
     "PackedFacts",
     "PackedRows",
+    "can_pack",
     "facts_of",
+    "has_dense_ids",
     "number_keys",
     "number_packed",
     "pack",

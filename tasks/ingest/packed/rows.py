@@ -62,6 +62,16 @@ class PackedFacts:
     """[samples] ids of ends, on the host. They cut the range of ids into buckets."""
 
 
+def can_pack(source: Source) -> bool:
+    """Whether the rows of an input are pairs of integers and nothing else."""
+    return source.kind == "integer" and not source.directed and source.weights is None and source.bipartite != "refuse"
+
+
+def has_dense_ids(rows: int, largest: int) -> bool:
+    """Whether a table over the ids 0 … largest is small enough for so many packed rows."""
+    return largest < 1 << PACKED_BITS and order.fits_table(largest + 1, 2 * rows)
+
+
 def read_packed(source: Source, block: Block, space: MemorySpace) -> PackedRows | BlockEdges:
     """Read one block of integer ids into `space`, packed if its ids allow it, else cleaned. Raises as `read_block`.
 

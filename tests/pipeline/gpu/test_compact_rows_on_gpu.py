@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.bounding.bounding_checkpoint import BoundingCheckpoint
+from edgemill.pipeline.cluster.engine import Engine, Future
+from edgemill.pipeline.plan.facts import PlanFacts
 from edgemill.tasks.generate.generate import generate
 
 pytestmark = pytest.mark.gpu
@@ -53,6 +56,31 @@ def test_equal_to_the_cpu(
     assert bounding.steps == plain.manifest.bounding.steps
     left = [line["unsettled"] for line in logged(compact, "level")]
     assert len(left) > 1 and left == sorted(left, reverse=True)
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_rows_numbered_in_parts(
+    rows: Path, plain: Result, no_room: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parts: int
+) -> None:
+    """As if the GPU had no room for all rows at once, and int32 no numbers for all edges."""
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.GPU_ROW_BYTES", 10**9)
+    monkeypatch.setattr(PlanFacts, "buckets", property(lambda plan: parts))
+    for module in ("tasks.ingest.numbering", "tasks.ingest.ownership", "pipeline.plan.plan"):
+        monkeypatch.setattr(f"edgemill.{module}.MAX_LOCAL_EDGES", int(0.7 * plain.manifest.counts.edges))
+    moved = list[int]()
+
+    def move_to_host(self: Engine, futures: Sequence[Future]) -> None:
+        moved.append(len(futures))
+        move(self, futures)
+
+    move = Engine.move_to_host
+    monkeypatch.setattr(Engine, "move_to_host", move_to_host)
+    result = mine(rows, tmp_path / "parts", device="gpu")
+    assert moved == [2 * parts, 1]
+    assert len(list((result.path / "edges").iterdir())) % parts == 0
+    for table in ("edges", "vertices", "dn_graphs"):
+        assert getattr(result, table).to_table() == getattr(plain, table).to_table()
+    assert result.manifest.bounding.compact_rows
 
 
 def test_plain_rows_where_they_fit(rows: Path, plain: Result, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan import gpu_memory
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
+from edgemill.pipeline.plan.facts import GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES
 from edgemill.pipeline.plan.fit import excess, refuse_if_too_large
 from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
-from edgemill.pipeline.plan.limits import GPU_FILL
-from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, Plan
+from edgemill.pipeline.plan.limits import GPU_FILL, PACKED_ROW_BYTES, SORTED_SHARE
+from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, MOVED_EDGE_BYTES, Plan
 from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
@@ -126,7 +128,8 @@ def test_compact_rows_where_others_do_not_fit(source: Source) -> None:
             tight = planned(source, replace(capacity, device_bytes=has))
             assert (tight.partitions, tight.shards, tight.compact_rows, tight.fits()) == (1, 0, True, True)
             closed = round(tight.edges * tight.graph.with_triangles)
-            assert tight.device_bytes == compact_bytes(tight.edges, closed, tight.graph.vertices.likely)
+            vertices, moved = tight.graph.vertices.likely, tight.ingest_in_parts
+            assert tight.device_bytes == compact_bytes(tight.edges, closed, vertices, moved)
             assert "for the largest partition in compact rows; " in told(tight, "device")
             assert plan_document(tight)["compact_rows"] is True
             for method in ("band", "fixpoint"):
@@ -134,6 +137,56 @@ def test_compact_rows_where_others_do_not_fit(source: Source) -> None:
         assert "compact" not in told(roomy, "device")
     assert not planned(source, replace(HERE, device_bytes=0)).compact_rows  # on the CPU
     assert not planned(source, replace(HERE, device_bytes=1), partitions=3).compact_rows  # of shards
+
+
+def test_rows_are_numbered_in_parts_where_all_at_once_do_not_fit(source: Source) -> None:
+    """Edges are in host memory while they are peeled, so a smaller GPU is enough."""
+    rows = source.rows
+    most, least = int(rows * GPU_ROW_BYTES / GPU_FILL) + 1, int(rows * GPU_ROW_IN_PARTS_BYTES / 0.65) + 1
+    at_once = planned(source, replace(HERE, device_bytes=most))
+    assert (at_once.ingest_in_parts, at_once.ingest_on_device, at_once.buckets) == (False, True, 1)
+    for device_bytes in (most - 2, least):
+        plan = planned(source, replace(HERE, device_bytes=device_bytes))
+        assert plan.ingest_in_parts and plan.ingest_on_device and plan.compact_rows
+        assert plan.buckets == ceil(rows * PACKED_ROW_BYTES / int(device_bytes * SORTED_SHARE)) > 1
+        closed, vertices = round(plan.edges * plan.graph.with_triangles), plan.graph.vertices.likely
+        assert plan.device_bytes == compact_bytes(plan.edges, closed, vertices, moved=True)
+        assert plan.device_bytes < compact_bytes(plan.edges, closed, vertices)
+        assert plan.partition_bytes == MOVED_EDGE_BYTES * plan.edges
+        assert told(plan, "device").endswith(f"; rows cleaned and numbered there in {plan.buckets} parts")
+    assert not planned(source, replace(HERE, device_bytes=least - 2)).ingest_on_device
+
+
+def test_which_rows_are_numbered_in_parts(source: Source) -> None:
+    """Those of pairs of dense integers, for one partition that the GPU of this process peels."""
+    here = replace(HERE, device_bytes=int(source.rows * GPU_ROW_BYTES / GPU_FILL) - 2)
+    assert planned(source, here).ingest_in_parts
+    assert not planned(source, processes(1, here.device_bytes)).ingest_in_parts
+    assert not planned(source, here, partitions=2).ingest_in_parts
+    assert not planned(source, here, method="band").ingest_in_parts
+    assert not planned(source, replace(here, device_bytes=0)).ingest_in_parts
+    for other in (
+        replace(source, id_range=None),
+        replace(source, id_range=(-1, 500)),
+        replace(source, id_range=(0, 100 * source.rows)),
+        replace(source, bipartite="refuse"),
+        replace(source, directed=True),
+    ):
+        assert not planned(other, here).ingest_in_parts
+
+
+def test_a_partition_made_in_parts_has_any_number_of_edges(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)
+    monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
+    tight = replace(HERE, device_bytes=int(source.rows * GPU_ROW_BYTES / GPU_FILL) - 2)
+    assert planned(source, tight).fits()
+    refuse_if_too_large(planned(source, tight))
+    with pytest.raises(
+        OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000"
+    ):
+        refuse_if_too_large(planned(source, HERE))
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MAX_LOCAL_EDGES", 2000)  # rows that fit at once, but are too many
+    assert planned(source, HERE).ingest_in_parts and planned(source, HERE).fits()
 
 
 def test_several_gpus_take_no_compact_rows(source: Source) -> None:
@@ -196,7 +249,7 @@ def test_several_gpus_share_a_graph_that_does_not_fit_one(source: Source, monkey
     assert shared.reason == "one for each worker"
     many = planned(source, processes(40, room - 2))
     assert (many.shards, many.reason) == (32, "the most allowed; of 40 workers the others have none")
-    alone = planned(source, replace(HERE, device_bytes=tightest(source, HERE) - 2))
+    alone = planned(source, processes(1, tightest(source, processes(1)) - 2))
     assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.plan.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages import ingesting
 from edgemill.pipeline.stages.ingesting import Buckets
 from edgemill.pipeline.stages.sequential import SequentialEngine
@@ -88,7 +89,7 @@ def test_several_buckets(space: MemorySpace, sorted_rows: int, buckets: int, dra
     """Blocks are sorted together as far as their rows fit; the edges are those of blocks that are cleaned."""
     packed = packed_blocks(drawn, space)
     cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
-    device_bytes = int(sorted_rows * ingesting.PACKED_ROW_BYTES / ingesting.SORTED_SHARE)
+    device_bytes = int(sorted_rows * PACKED_ROW_BYTES / SORTED_SHARE)
     found, engine = number(packed, space, buckets, device_bytes)
     expected, _ = number(cleaned, space, buckets)
     groups = engine.started["send-keys"]
