@@ -51,7 +51,8 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
         if graph.supports:
             results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
         else:
-            results = collect_results(engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals)
+            of_edges = graph.subgraphs, bounded.intervals, run.plan.ingest_in_parts
+            results = collect_results(engine, graph.buckets, graph.partitions, *of_edges)
         if settings.operator == "streamdn":
             (subgraph,), (rows,), (known,) = graph.subgraphs, graph.partitions.rows, bounded.intervals
             own = known, rows, graph.buckets.edges, settings.permutations

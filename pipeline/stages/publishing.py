@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -103,16 +103,22 @@ def collect_results(
     partitions: Partitions,
     subgraphs: Sequence[Future],
     intervals: Sequence[Future],
+    in_parts: bool = False,
 ) -> list[Future]:
     """Send supports and λ back to the buckets. Returns [buckets] BucketResults.
 
     `subgraphs` and `intervals` [partitions] are Subgraph and Intervals. This ends the stage of bounding, because later
-    stages need λ in buckets only.
+    stages need λ in buckets only. With `in_parts` the buckets take their values one after the other from the only
+    partition: a bundle for all of them would take more of the GPU's memory than their results.
     """
     ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
-    sent = send(engine.for_tasks(len(ends)), "send-results", "results", _send_results, ends)
-    engine, at = engine.for_tasks(len(buckets.edges)), engine.bucket_workers(len(buckets.edges))
-    results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges], at)
+    if in_parts:
+        engine = engine.for_partitions()
+        results = engine.map("results", _results_of_bucket, [(own, *ends[0]) for own in buckets.edges])
+    else:
+        sent = send(engine.for_tasks(len(ends)), "send-results", "results", _send_results, ends)
+        engine, at = engine.for_tasks(len(buckets.edges)), engine.bucket_workers(len(buckets.edges))
+        results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges], at)
     engine.wait(results)
     return results
 
@@ -213,6 +219,18 @@ def publish_vertices(
     written = engine.map("write-vertices", _write_columns, tasks)
     engine.wait(written, stage)
     return Published(engine.gather(written), sum(engine.peek(buckets.edges, len)), int(buckets.starts[-1]), [])
+
+
+def _results_of_bucket(
+    edges: ingest.BucketEdges, owned: OwnedRows, subgraph: Subgraph, ends: Intervals
+) -> BucketResults:
+    """Task: the results of a bucket's edges, all of which the only partition owns."""
+    own = np.flatnonzero(owned.bucket == edges.bucket)
+    rows = replace(owned, bucket=kernels.take(owned.bucket, own), row=kernels.take(owned.row, own))
+    low = kernels.take(ends.low, own)
+    high = low if ends.high is ends.low else kernels.take(ends.high, own)
+    sent = publish.send_results(rows, kernels.take(subgraph.support, own), low, high)
+    return publish.collect_results(edges, sent.parts and {owned.partition: sent.parts[edges.bucket]})
 
 
 def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[EdgeValues]:

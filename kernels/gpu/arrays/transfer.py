@@ -8,6 +8,7 @@ fills or empties one while the other is copied.
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cupy
@@ -16,6 +17,8 @@ import numpy as np
 BUFFER_BYTES = 8 * 2**20
 MIN_BYTES = 2**18
 """CuPy copies smaller arrays."""
+PART_BYTES = 2**26
+"""Bytes that one of several threads copies at a time."""
 TRIM_AT = 0.1
 """Most of a device's memory, as a share, that CuPy's pool keeps unused where UCX needs memory on the device too."""
 
@@ -46,17 +49,31 @@ def to_device(array: Any) -> Any:
     if isinstance(array, cupy.ndarray) or array.nbytes < MIN_BYTES or array.ndim != 1:
         return cupy.asarray(array)
     lane, found = _lane.ready(), cupy.empty(array.shape, array.dtype)
-    source = np.ascontiguousarray(array).view(np.uint8)
     # The memory may have belonged to another array, and kernels that read that array may still be queued.
     lane.stream.wait_event(cupy.cuda.get_current_stream().record())
-    for turn, at in enumerate(range(0, source.nbytes, BUFFER_BYTES)):
-        size, slot = min(BUFFER_BYTES, source.nbytes - at), turn % 2
-        lane.done[slot].synchronize()
-        lane.buffers[slot][:size] = source[at : at + size]
-        kind = cupy.cuda.runtime.memcpyHostToDevice
-        cupy.cuda.runtime.memcpyAsync(found.data.ptr + at, lane.pinned[slot].ptr, size, kind, lane.stream.ptr)
-        lane.done[slot].record(lane.stream)
-    cupy.cuda.get_current_stream().wait_event(lane.done[slot])
+    _fill(lane, np.ascontiguousarray(array).view(np.uint8), found.data.ptr)
+    for done in lane.done:
+        cupy.cuda.get_current_stream().wait_event(done)
+    return found
+
+
+def to_device_by_threads(array: Any, threads: int) -> Any:
+    """As `to_device`, by several threads; waits until the copy is made."""
+    parts = _parts(array)
+    if len(parts) < 2:
+        return to_device(array)
+    found, device = cupy.empty(array.shape, array.dtype), cupy.cuda.Device()
+    source, free = np.ascontiguousarray(array).view(np.uint8), cupy.cuda.get_current_stream().record()
+
+    def fill(part: slice) -> None:
+        with device:
+            lane = _lane.ready()
+            lane.stream.wait_event(free)
+            _fill(lane, source[part], found.data.ptr + part.start)
+            lane.stream.synchronize()
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, parts))
     return found
 
 
@@ -67,6 +84,31 @@ def to_host(array: Any) -> Any:
     lane, source = _lane.ready(), cupy.ascontiguousarray(array)
     lane.stream.wait_event(cupy.cuda.get_current_stream().record())
     return _copied(lane, source)
+
+
+def to_host_by_threads(array: Any, threads: int) -> Any:
+    """As `to_host`, by several threads: new pages of memory cost more than the copy, and threads share that cost."""
+    parts = _parts(array)
+    if len(parts) < 2:
+        return to_host(array)
+    source, device = cupy.ascontiguousarray(array), cupy.cuda.Device()
+    found = np.empty(source.shape, source.dtype)
+    target = found.view(np.uint8)
+    synchronize()
+
+    def empty(part: slice) -> None:
+        with device:
+            _read(_lane.ready(), source.data.ptr + part.start, target[part])
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(empty, parts))
+    return found
+
+
+def _parts(array: Any) -> list[slice]:
+    """Parts, in bytes, of an array of one dimension that threads copy side by side."""
+    size = array.nbytes if array.ndim == 1 else 0
+    return [slice(at, min(at + PART_BYTES, size)) for at in range(0, size, PART_BYTES)]
 
 
 def wait_for(array: Any) -> Any:
@@ -89,19 +131,34 @@ def finished_to_host(array: Any) -> Any:
 def _copied(lane: _Lane, source: Any) -> Any:
     """A copy of a contiguous array in host memory, made by the stream of the lane."""
     found = np.empty(source.shape, source.dtype)
-    target = found.view(np.uint8)
+    _read(lane, source.data.ptr, found.view(np.uint8))
+    return found
+
+
+def _fill(lane: _Lane, source: Any, pointer: int) -> None:
+    """Copy bytes of host memory to the device, by the stream of the lane. The last copies may still be under way."""
+    for turn, at in enumerate(range(0, source.nbytes, BUFFER_BYTES)):
+        size, slot = min(BUFFER_BYTES, source.nbytes - at), turn % 2
+        lane.done[slot].synchronize()
+        lane.buffers[slot][:size] = source[at : at + size]
+        kind = cupy.cuda.runtime.memcpyHostToDevice
+        cupy.cuda.runtime.memcpyAsync(pointer + at, lane.pinned[slot].ptr, size, kind, lane.stream.ptr)
+        lane.done[slot].record(lane.stream)
+
+
+def _read(lane: _Lane, pointer: int, target: Any) -> None:
+    """Copy bytes of the device to host memory, by the stream of the lane."""
     pending: tuple[int, int, int] | None = None
     for turn, at in enumerate(range(0, target.nbytes, BUFFER_BYTES)):
         size, slot = min(BUFFER_BYTES, target.nbytes - at), turn % 2
         kind = cupy.cuda.runtime.memcpyDeviceToHost
-        cupy.cuda.runtime.memcpyAsync(lane.pinned[slot].ptr, source.data.ptr + at, size, kind, lane.stream.ptr)
+        cupy.cuda.runtime.memcpyAsync(lane.pinned[slot].ptr, pointer + at, size, kind, lane.stream.ptr)
         lane.done[slot].record(lane.stream)
         if pending is not None:
             _empty_buffer(lane, target, *pending)
         pending = (slot, at, size)
     if pending is not None:
         _empty_buffer(lane, target, *pending)
-    return found
 
 
 def synchronize() -> None:

@@ -232,15 +232,17 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
     if settings.workers is not None:
         return {"device_memory_limit": limit}
     try:
-        from dask_cuda.device_host_file import DeviceHostFile
+        import dask_cuda  # noqa: F401
     except ImportError as error:
         if settings.device_memory_limit_bytes is not None:
             raise UsageError(
                 f"cluster.device_memory_limit_bytes needs dask-cuda ({error}): install edgemill[cu13]"
             ) from error
         return {"data": dict}  # results stay in memory: to write them to a disk would not free the GPU's memory
+    from ..workers.device_results import device_store
+
     on_host = settings.memory_limit_bytes or host_memory_bytes()
-    return {"data": (DeviceHostFile, {"device_memory_limit": limit, "memory_limit": on_host})}
+    return {"data": (device_store, {"device_memory_limit": limit, "memory_limit": on_host})}
 
 
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:

@@ -238,7 +238,7 @@ def _received_array(array: NDArray[Any]) -> NDArray[Any] | ArrayFile | SmallArra
 
 def mapped(value: T) -> T:
     """The value with its arrays mapped, if they lie in files. Looks into dataclasses, mappings, lists and tuples."""
-    found: T = _with_leaves(value, _once(lambda leaf: leaf.map() if isinstance(leaf, ArrayFile | SmallArray) else leaf))
+    found: T = with_leaves(value, once(lambda leaf: leaf.map() if isinstance(leaf, ArrayFile | SmallArray) else leaf))
     return found
 
 
@@ -249,13 +249,13 @@ def put_in_files(value: T, linked: bool = False) -> T:
     more files can be open.
     """
     folder = get_worker().local_directory
-    found: T = _with_leaves(
-        value, _once(lambda leaf: _in_file(leaf, folder, linked) if isinstance(leaf, np.ndarray) else leaf)
+    found: T = with_leaves(
+        value, once(lambda leaf: _in_file(leaf, folder, linked) if isinstance(leaf, np.ndarray) else leaf)
     )
     return found
 
 
-def _once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function with its results remembered by object: an array that occurs twice is changed once."""
     seen: dict[int, Any] = {}
 
@@ -282,17 +282,20 @@ def _in_file(array: NDArray[Any], folder: str, linked: bool) -> NDArray[Any] | A
         return array
 
 
-def _with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The value with changed arrays in its fields and items; the value itself if no array changes."""
+def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with changed arrays in its fields and items; the value itself if no array changes.
+
+    Looks into dataclasses of arrays, mappings, lists and tuples.
+    """
     if isinstance(value, SizedArrays):
         found = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
-        other = {name: new for name, old in found.items() if (new := _with_leaves(old, change)) is not old}
+        other = {name: new for name, old in found.items() if (new := with_leaves(old, change)) is not old}
         return replace(value, **other) if other else value  # type: ignore[type-var]
     if isinstance(value, Mapping):
-        items = {key: _with_leaves(old, change) for key, old in value.items()}
+        items = {key: with_leaves(old, change) for key, old in value.items()}
         return items if any(items[key] is not old for key, old in value.items()) else value
     if isinstance(value, list | tuple):
-        parts = [_with_leaves(old, change) for old in value]
+        parts = [with_leaves(old, change) for old in value]
         if all(new is old for new, old in zip(parts, value, strict=True)):
             return value
         return value._make(parts) if hasattr(value, "_make") else type(value)(parts)

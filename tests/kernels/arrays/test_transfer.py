@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from edgemill import kernels
 
@@ -48,6 +50,25 @@ def test_a_copy_of_finished_values_does_not_wait_for_a_kernel(count: int) -> Non
         assert waiting.result().tolist() == [7]
     assert still_runs
     assert np.array_equal(found, np.arange(count))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("count", [0, 1, 1000, 3 * 2**24 + 5])
+@pytest.mark.parametrize("kind", [np.int16, np.int64])
+def test_copies_by_several_threads(count: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    from edgemill.kernels.gpu.arrays import transfer
+
+    values: NDArray[Any] = np.random.default_rng(1).integers(-9000, 9000, count).astype(kind)
+    there = transfer.to_device_by_threads(values, 3)
+    assert isinstance(there, cupy.ndarray) and there.dtype == kind
+    assert np.array_equal(there.get(), values)
+    there *= 2  # a kernel that still runs when the copy is asked for
+    for array, expected in ((there, 2 * values), (there[::2], 2 * values[::2])):
+        back = transfer.to_host_by_threads(array, 3)
+        assert isinstance(back, np.ndarray) and back.dtype == kind
+        assert np.array_equal(back, expected)
 
 
 def test_values_on_the_host_are_not_copied() -> None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from numpy.typing import NDArray
 import drive
 import known_graphs
 import strategies
+from edgemill.pipeline.stages import publishing
+from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.errors import InternalError, OutOfRoom, UsageError
 from edgemill.tasks.ingest import rows_to_publish
 from edgemill.tasks.inputs.open_source import open_source
@@ -278,3 +282,25 @@ def test_known_answers_come_back(tmp_path: Path, graph: known_graphs.KnownGraph,
     histogram = merge_histograms([summary.high for summary in published.summaries])
     assert sum(value * count for value, count in histogram) == graph.lambda_sum
     assert histogram[-1][0] == graph.lambda_max
+
+
+@given(rows=strategies.edge_lists(12), buckets=st.integers(1, 4), known=st.booleans())
+def test_results_that_buckets_take_from_the_only_partition(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], buckets: int, known: bool
+) -> None:
+    """One bucket after the other, as where a GPU has no room for a bundle: equal to an exchange."""
+    ingested = drive.ingest(edge_source(tmp_path_factory.mktemp("rows") / "in", rows), 1, buckets=buckets)
+    (owned,) = ingested.owned
+    numbers = np.arange(len(owned), dtype=np.int32)
+    subgraph = SimpleNamespace(support=2 * numbers)
+    ends = Intervals(numbers, numbers if known else numbers + np.int32(3))
+    partitions = publishing.Partitions([rows_to_publish(owned)], ingested.degrees)
+    found, expected = (
+        publishing.collect_results(SequentialEngine(), ingested.buckets, partitions, [subgraph], [ends], in_parts)
+        for in_parts in (True, False)
+    )
+    assert len(found) == len(ingested.edges)
+    for own, other in zip(found, expected, strict=True):
+        assert (own.high is own.low) is (other.high is other.low)
+        for name, values in other.columns.items():
+            assert (own.columns[name].dtype, own.columns[name].tolist()) == (values.dtype, values.tolist())
