@@ -20,7 +20,7 @@ class SizedArrays:
     @property
     def on_device(self) -> bool:
         """Whether at least one array is in a GPU's memory."""
-        return any(_on_device(value) for value in self._values())
+        return any(map(on_device, self._values()))
 
     def _values(self) -> Iterator[Any]:
         return (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # dataclasses only
@@ -42,7 +42,10 @@ def _size(value: Any) -> int:
     return sys.getsizeof(value) if nbytes is None else int(nbytes)
 
 
-def _on_device(value: Any) -> bool:
+def on_device(value: Any) -> bool:
+    """Whether a result of a task has an array in a GPU's memory. Looks into dataclasses of arrays and collections."""
     if isinstance(value, Mapping):
-        return any(map(_on_device, value.values()))
+        return any(map(on_device, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(on_device, value))
     return value.on_device if isinstance(value, SizedArrays) else hasattr(value, "__cuda_array_interface__")

@@ -161,7 +161,7 @@ class PlanFacts:
         if not (device and alone and self.packs and low >= 0 and has_dense_ids(rows, high)):
             return False
         fits = rows * GPU_ROW_IN_PARTS_BYTES <= (GPU_FILL - 2 * SORTED_SHARE) * device
-        return fits and (not self._fits_at_once or rows > MAX_LOCAL_EDGES)
+        return fits and (not self._fits_at_once or self.graph.edges.most > MAX_LOCAL_EDGES)
 
     @property
     def buckets(self) -> int:

@@ -231,18 +231,10 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
     limit = settings.device_memory_limit_bytes or int(_DEVICE_FILL * gpu.memory_bytes)
     if settings.workers is not None:
         return {"device_memory_limit": limit}
-    try:
-        import dask_cuda  # noqa: F401
-    except ImportError as error:
-        if settings.device_memory_limit_bytes is not None:
-            raise UsageError(
-                f"cluster.device_memory_limit_bytes needs dask-cuda ({error}): install edgemill[cu13]"
-            ) from error
-        return {"data": dict}  # results stay in memory: to write them to a disk would not free the GPU's memory
-    from ..workers.device_results import device_store
+    from ..workers.device_results import DeviceResults
 
     on_host = settings.memory_limit_bytes or host_memory_bytes()
-    return {"data": (device_store, {"device_memory_limit": limit, "memory_limit": on_host})}
+    return {"data": (DeviceResults, {"device_memory_limit": limit, "memory_limit": on_host})}
 
 
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:

@@ -1,18 +1,24 @@
 """Results of tasks in the memory of a GPU, and how they move to the host's memory and back.
 
-dask-cuda keeps them, and moves some to the host when they fill the GPU. It would pickle them, with one thread.
+This is for the worker in this process. Worker processes have the store of dask-cuda, which pickles what it moves, with
+one thread, and takes longer to import than a run needs to start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from distributed import get_worker
+from distributed.sizeof import safe_sizeof
+from distributed.spill import SpillBuffer
 from numpy.typing import NDArray
+from zict import Buffer, Func
 
+from ....kernels.runtime.sizes import on_device
 from ....kernels.runtime.threads import cores
 from .spill import once, with_leaves
 
@@ -29,13 +35,63 @@ class MovedArray:
         return self.values.nbytes
 
 
-def device_store(worker_local_directory: str, *, device_memory_limit: int, memory_limit: int) -> Any:
-    """The store of a worker in this process: dask-cuda's, with copies by all threads. Limits are in bytes."""
-    from dask_cuda.device_host_file import DeviceHostFile
+class DeviceResults(MutableMapping[str, Any]):
+    """The results that a worker with a GPU keeps, by key.
 
-    store = DeviceHostFile(worker_local_directory, device_memory_limit=device_memory_limit, memory_limit=memory_limit)
-    store.device_host_func.dump, store.device_host_func.load = to_host, to_device
-    return store
+    Those in the GPU's memory move to the host's when they fill `device_memory_limit` bytes, and those in host memory to
+    files below the worker's folder when they fill `memory_limit` bytes: in each case the results that were not used for
+    the longest time. A result that is read comes back.
+    """
+
+    def __init__(self, worker_local_directory: str, *, device_memory_limit: int, memory_limit: int) -> None:
+        self._host = SpillBuffer(str(Path(worker_local_directory, "storage")), target=memory_limit)
+        moved: Func[str, Any, Any] = Func(to_host, to_device, cast("MutableMapping[str, Any]", self._host))
+        self._device: Buffer[str, Any] = Buffer({}, moved, device_memory_limit, weight=_weight)
+        """Has those that are in host memory, too"""
+        self._from_device: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._device[key] if key in self._from_device else self._host[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key in self._device:
+            del self[key]
+        if on_device(value):
+            self._from_device.add(key)
+            self._device[key] = value
+        else:
+            self._host[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._device[key]
+        self._from_device.discard(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._device
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._device)
+
+    def __len__(self) -> int:
+        return len(self._device)
+
+    @property
+    def fast(self) -> Sized:
+        """The results in host memory, which Dask asks for before it calls `evict`."""
+        return self._host.fast
+
+    def evict(self) -> int:
+        """Move a result from host memory to a file, as Dask does when the process takes too much. Gives its bytes."""
+        return self._host.evict()
+
+    def move_to_host(self, key: str) -> None:
+        """Move a result from the GPU's memory to the host's, if it is there."""
+        with suppress(KeyError):  # it is in the host's memory, or was released
+            self._device.fast.evict(key)
+
+
+def _weight(key: str, value: Any) -> int:
+    return int(safe_sizeof(value))
 
 
 def to_host(value: Any) -> Any:
@@ -65,12 +121,9 @@ def to_device(value: Any) -> Any:
 def move_to_host(keys: Sequence[str]) -> None:
     """Task: move the results with these keys from the GPU's memory to the host's. A task that needs one gets it back.
 
-    Does nothing where results do not move, as without dask-cuda.
+    Does nothing on a worker that keeps its results in another way.
     """
-    store = getattr(get_worker().data, "device_buffer", None)
-    on_device = getattr(store, "fast", None)
-    if on_device is None:
-        return
-    for key in keys:
-        with suppress(KeyError):  # it is in the host's memory, or was released
-            on_device.evict(key)
+    results = get_worker().data
+    if isinstance(results, DeviceResults):
+        for key in keys:
+            results.move_to_host(key)

@@ -10,7 +10,7 @@ from typing import Any
 from distributed import Client
 
 from ....tasks.errors import ClusterLost
-from ..carriers.device_transport import DeviceMessages, register_payloads
+from ..carriers.device_transport import DeviceMessages
 from .spill import SpillToFiles, can_link, offer, open_many, withdraw
 
 _TRIES = 4
@@ -27,10 +27,8 @@ class RunPlugins:
         self._names: list[str] = []
 
     def send_between_gpus(self, in_process: bool) -> None:
-        """Have workers send messages from GPU to GPU where the protocol can. Raises as `_register`."""
-        if in_process:
-            register_payloads()
-        else:
+        """Have worker processes send messages from GPU to GPU where the protocol can. Raises as `_register`."""
+        if not in_process:
             self._register(DeviceMessages(self._run_id))
 
     def keep_results_in_files(self) -> None:
