@@ -21,10 +21,9 @@ from ..stages.publishing import (
     EdgeFindings,
     Findings,
     Published,
-    StartedTables,
     publish_results,
     publish_vertices,
-    start_tables,
+    start_edges,
     tables_to_write,
 )
 from .bounding import bound_graph, table_format
@@ -69,19 +68,19 @@ def make_tables(
     files, converged = run.plan.files, known.bounded.converged
     how = table_format(run, converged)
     added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
-    of_edges = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
-    started: list[StartedTables] = []
+    edge_files: list[Future] = []
 
-    def start() -> None:
-        started.append(start_tables(engine, of_edges, how))
+    def write_edges() -> None:
+        found = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
+        edge_files.extend(start_edges(engine, found, how))
 
     groups = tracked = None
     if converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
-        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, start)
+        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, write_edges)
     with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
         if groups is None:
-            start()
+            write_edges()
         else:
             tracked = _follow(run, engine, graph, groups, lineage())
         published = publish_results(
@@ -95,7 +94,7 @@ def make_tables(
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
             ),
-            started[0],
+            edge_files,
             how,
         )
         published = _with_pairs(run, engine, graph, ran, published, files)

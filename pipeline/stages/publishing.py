@@ -77,16 +77,6 @@ class EdgeFindings:
 
 
 @dataclass(frozen=True)
-class StartedTables:
-    """What needs λ alone, and so is made beside the dense groups."""
-
-    edge_files: list[Future]
-    """[buckets × files] OutputFile"""
-    vertices: list[Future]
-    """[buckets] BucketVertices"""
-
-
-@dataclass(frozen=True)
 class Published:
     """The files of the tables, and the values that the manifest needs."""
 
@@ -128,11 +118,10 @@ def tables_to_write(buckets: int, files: int, groups: bool) -> int:
     return (2 * files + groups) * buckets
 
 
-def sum_by_vertex(engine: TaskEngine, found: EdgeFindings) -> list[Future]:
+def sum_by_vertex(engine: TaskEngine, found: Findings) -> list[Future]:
     """Sum supports and λ by vertex, in an exchange. Returns [buckets] BucketVertices."""
     edges, results, degrees = found.buckets.edges, found.results, found.degrees
-    holding = engine.for_partitions()
-    sums = send(holding, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
+    sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
     own = list(zip(edges, degrees, results, strict=True))
     return exchange(engine, "sums", sums, publish.collect_vertices, own, engine.bucket_workers(len(edges)))
 
@@ -147,13 +136,8 @@ def find_names(engine: TaskEngine, buckets: Buckets, degrees: Sequence[Future], 
     return exchange(engine, "names", answers, join_names, own, engine.bucket_workers(len(own)))
 
 
-def start_tables(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> StartedTables:
-    """Start to write the table of edges, in the background, and to sum values by vertex."""
-    return StartedTables(_start_edges(engine, found, how), sum_by_vertex(engine, found))
-
-
-def _start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> list[Future]:
-    """[buckets × files] OutputFile"""
+def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> list[Future]:
+    """Start to write the table of edges, in the background. Returns [buckets × files] OutputFile."""
     edges, ids, results = found.buckets.edges, found.buckets.ids, found.results
     added = [()] * len(edges) if found.columns is None else list(found.columns)
     parts, at = _files(engine, len(edges), how)
@@ -174,15 +158,18 @@ def _files(engine: TaskEngine, buckets: int, how: TableFormat) -> tuple[list[tup
 
 
 def publish_results(
-    engine: TaskEngine, stage: Stage | None, found: Findings, started: StartedTables, how: TableFormat
+    engine: TaskEngine, stage: Stage | None, found: Findings, edge_files: Sequence[Future], how: TableFormat
 ) -> Published:
-    """Write all tables. `stage` counts the `tables_to_write` tasks as they finish."""
+    """Write all tables. `stage` counts the `tables_to_write` tasks as they finish.
+
+    `edge_files` [buckets × files] are those of `start_edges`.
+    """
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
-    vertices = started.vertices
+    vertices = sum_by_vertex(engine, found)
     parts, at = _files(engine, len(edges), how)
     members = groups.found if groups else [None] * len(edges)
     added = [()] * len(edges) if found.columns is None else list(found.columns)
-    written = list(started.edge_files)
+    written = list(edge_files)
     written += engine.map(
         "write-vertices",
         _write_vertices,

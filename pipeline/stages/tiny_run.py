@@ -19,7 +19,7 @@ from .exchange import exchange, send
 from .extracting import KnownLambda, extract
 from .ingesting import number
 from .partitioning import collect_owned, order_by_degree
-from .publishing import EdgeFindings, find_names, sum_by_vertex
+from .publishing import Findings, find_names, sum_by_vertex
 from .sequential import SequentialEngine
 
 HIGHEST = 3
@@ -49,7 +49,7 @@ def run_stages(space: MemorySpace) -> int:
         columns = [(ingest.rows_to_publish(own), 2 * own.row, own.row, own.row) for own in owned]
         parts = send(engine, "send-results", "results", publish.send_results, columns)
     results = exchange(engine, "results", parts, publish.collect_results, [(own,) for own in buckets.edges])
-    vertices_of = sum_by_vertex(engine, EdgeFindings(buckets, graph.degrees, results))
+    vertices_of = sum_by_vertex(engine, Findings(buckets, graph.degrees, results))
     find_names(engine, buckets, graph.degrees, source.kind)
     levels = [own.low % np.int32(HIGHEST + 1) for own in results]
     known = [replace(own, low=level, high=level) for own, level in zip(results, levels, strict=True)]

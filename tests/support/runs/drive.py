@@ -148,9 +148,9 @@ def publish_results(
         )
         encoded = EarlyEdges(engine, ingested.buckets, ingested.degrees, supports, how).encoded
     of_edges = publishing.EdgeFindings(ingested.buckets, ingested.degrees, results, encoded=encoded)
-    started = publishing.start_tables(engine, of_edges, how)
+    edge_files = publishing.start_edges(engine, of_edges, how)
     found = publishing.Findings(ingested.buckets, ingested.degrees, results)
-    written = publishing.publish_results(engine, None, found, started, how)
+    written = publishing.publish_results(engine, None, found, edge_files, how)
     edge_files, vertex_files = (
         [file for file in written.files if file.name.startswith(table)] for table in ("edges/", "vertices/")
     )
