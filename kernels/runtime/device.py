@@ -128,6 +128,17 @@ def to_host(array: Any) -> AnyArray:
     return to_host(array)
 
 
+def copy_to_host(array: Any, found: AnyArray) -> None:
+    """Copy an array [n] to `found` [n], which is contiguous in host memory, by all threads if the array is on a GPU."""
+    if on_host(array):
+        found[:] = array
+        return
+    from ..gpu.arrays.transfer import copy_by_threads
+    from .threads import cores
+
+    copy_by_threads(array, found, cores())
+
+
 def finished_to_host(array: Any) -> AnyArray:
     """The array [n] in host memory, copied while kernels of other threads run; the array itself if it is there.
 

@@ -65,7 +65,7 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         owned = _partition(run, checkpoint, numbered)
     run.finish_loading("triangulate")
     rows, subgraphs, counts = triangulating.triangulate_partitions(
-        run.engine, run.events, owned.edges, run.plan.is_whole, run.plan.ingest_in_parts
+        run.engine, run.events, owned.edges, run.plan.is_whole
     )
     partitions = Partitions(rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])

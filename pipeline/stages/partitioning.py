@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -100,14 +101,18 @@ def choose_partitioner(graph: OrderedGraph, method: str, partitions: int) -> Par
     return METHODS[method](graph, partitions) if partitions > 1 else RangePartitioner()
 
 
-def collect_owned(graph: OrderedGraph, partitioner: Partitioner) -> list[Future]:
-    """Send each edge to the partition of its low end. Returns [partitions] OwnedEdges."""
+def collect_owned(graph: OrderedGraph, partitioner: Partitioner, rows_on_host: bool = False) -> list[Future]:
+    """Send each edge to the partition of its low end. Returns [partitions] OwnedEdges.
+
+    With `rows_on_host` the rows of edges in the result are placed in host memory, if the graph has one partition.
+    """
     engine, space = graph.engine, graph.space
     tasks = [(*own, partitioner) for own in graph.oriented_buckets]
     sent = send(engine, "send-owned", "owned", ingest.send_owned, tasks)
     receivers = [(p, space) for p in range(partitioner.partitions)]
     homes = engine.partition_workers and engine.partition_workers[: partitioner.partitions]
-    return exchange(engine, "owned", sent, ingest.collect_owned, receivers, homes)
+    collect = partial(ingest.collect_owned, rows_on_host=rows_on_host)
+    return exchange(engine, "owned", sent, collect, receivers, homes)
 
 
 def order(engine: TaskEngine, events: Events, buckets: Buckets, space: MemorySpace) -> OrderedGraph:
@@ -131,8 +136,8 @@ def partition(
     """Put the vertices in degree order, choose their partitions, and send each edge to its owner.
 
     `method` is a name in METHODS, or a partitioner with `partitions` partitions. With `in_parts` a GPU has no room for
-    the edges of all buckets beside those of the partition, so they are moved to host memory. Returns [partitions]
-    OwnedEdges and [buckets] BucketDegrees.
+    the edges of all buckets beside those of the partition, so they are moved to host memory, and the rows of edges in
+    the result are placed there. Returns [partitions] OwnedEdges and [buckets] BucketDegrees.
     """
     edges = buckets.edges
     with events.stage("partition", len(edges) + partitions) as stage:
@@ -141,9 +146,8 @@ def partition(
         if in_parts:
             engine.move_to_host([*buckets.ids, *edges])
         graph = replace(graph, engine=engine.for_tasks(partitions))
-        owned = collect_owned(
-            graph, choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
-        )
+        partitioner = choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
+        owned = collect_owned(graph, partitioner, in_parts)
         engine.wait(owned, stage)
     return owned, graph.degrees
 

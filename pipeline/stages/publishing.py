@@ -99,12 +99,13 @@ def collect_results(
 
     `subgraphs` and `intervals` [partitions] are Subgraph and Intervals. This ends the stage of bounding, because later
     stages need λ in buckets only. With `in_parts` the buckets take their values one after the other from the only
-    partition: a bundle for all of them would take more of the GPU's memory than their results.
+    partition, which a GPU has: a bundle for all of them would take more of its memory than their results.
     """
     ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
     if in_parts:
         engine = engine.for_partitions()
-        results = engine.map("results", _results_of_bucket, [(own, *ends[0]) for own in buckets.edges])
+        rows = engine.map("rows-to-device", _rows_beside, [ends[0][:2]])
+        results = engine.map("results", _results_of_bucket, [(own, *rows, *ends[0][1:]) for own in buckets.edges])
     else:
         sent = send(engine.for_tasks(len(ends)), "send-results", "results", _send_results, ends)
         engine, at = engine.for_tasks(len(buckets.edges)), engine.bucket_workers(len(buckets.edges))
@@ -206,6 +207,11 @@ def publish_vertices(
     written = engine.map("write-vertices", _write_columns, tasks)
     engine.wait(written, stage)
     return Published(engine.gather(written), sum(engine.peek(buckets.edges, len)), int(buckets.starts[-1]), [])
+
+
+def _rows_beside(owned: OwnedRows, subgraph: Subgraph) -> OwnedRows:
+    """Task: the rows in the memory that has the supports."""
+    return move_arrays(owned, MemorySpace.HOST if kernels.on_host(subgraph.support) else MemorySpace.DEVICE)
 
 
 def _results_of_bucket(

@@ -15,36 +15,29 @@ from .task_engine import Future, TaskEngine
 
 
 def triangulate_partitions(
-    engine: TaskEngine, events: Events, owned: list[Future], whole: bool = False, in_parts: bool = False
+    engine: TaskEngine, events: Events, owned: Sequence[Future], whole: bool = False
 ) -> tuple[list[Future], list[Future], list[PartitionCounts]]:
     """Find every triangle once. Returns [partitions] OwnedRows, Subgraph and PartitionCounts.
 
     `owned` [partitions] are OwnedEdges. From here to the end of bounding all arrays are on the device that computes.
     With `whole` the only partition becomes a WholeGraph instead of a Subgraph: peeling on a GPU needs nothing else.
-    It then empties the list `owned`. With `in_parts` the OwnedRows are moved to host memory, as in `partition`.
     """
     partitions = len(owned)
     engine = engine.for_tasks(partitions)
     with events.stage("triangulate", 2 * partitions) as stage:
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
         holding = engine.for_partitions()
-        if whole:
-            near = holding.map("to-device", ingest.owned_to_device, [(o,) for o in owned], holding.partition_workers)
-            del owned[:]
-            holding.wait(near, stage)
-            holding.wait(rows)
-            if in_parts:
-                holding.move_to_host(rows)
-            subgraphs = _count_whole(holding, near, stage)
-        else:
-            subgraphs = build_subgraphs(holding, owned, stage)
+        subgraphs = _count_whole(holding, owned, stage) if whole else build_subgraphs(holding, owned, stage)
         counts = holding.peek(subgraphs, attrgetter("counts"))
     return rows, subgraphs, counts
 
 
 def _count_whole(engine: TaskEngine, owned: Sequence[Future], stage: Stage) -> list[Future]:
     """The only partition as a WholeGraph, on the GPU."""
-    graphs = engine.map("count-triangles", whole_graph, [(o,) for o in owned], engine.partition_workers)
+    workers = engine.partition_workers
+    owned = engine.map("to-device", ingest.owned_to_device, [(o,) for o in owned], workers)
+    engine.wait(owned, stage)
+    graphs = engine.map("count-triangles", whole_graph, [(o,) for o in owned], workers)
     engine.wait(graphs, stage)
     return graphs
 

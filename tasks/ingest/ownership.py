@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import MAX_LOCAL_EDGES
+from ...kernels.runtime.device import copy_to_host
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
 from ..errors import OutOfRoom
@@ -119,15 +120,18 @@ def owned_to_device(owned: OwnedEdges) -> OwnedEdges:
     return move_arrays(replace(owned, bucket=unused, row=unused.astype(np.int32)), MemorySpace.DEVICE)
 
 
-def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
+def collect_owned(
+    partition: int, space: MemorySpace, parts: Mapping[int, EdgeParts], rows_on_host: bool = False
+) -> OwnedEdges:
     """The owned edges of one partition, from the edges that each bucket sent. An empty result is placed in `space`.
 
-    Raises OutOfRoom for more than 2^31 - 2 edges, whose numbers would overflow int32, except for the only partition of
+    With `rows_on_host`, `bucket` and `row` of the only partition are in host memory, and all else is on the GPU. Raises
+    OutOfRoom for more than 2^31 - 2 edges, whose numbers would overflow int32, except for the only partition of
     a graph on a GPU.
     """
     senders = sorted(parts)
     if senders and parts[senders[0]].part_high is None and not kernels.on_host(parts[senders[0]].low):
-        return collect_in_ranges(partition, parts)
+        return collect_in_ranges(partition, parts, rows_on_host)
     edges = sum(map(len, parts.values()))
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
@@ -175,7 +179,9 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
     )
 
 
-def collect_in_ranges(partition: int, parts: Mapping[int, EdgeParts], at_once: int = SORTED_AT_ONCE) -> OwnedEdges:
+def collect_in_ranges(
+    partition: int, parts: Mapping[int, EdgeParts], rows_on_host: bool = False, at_once: int = SORTED_AT_ONCE
+) -> OwnedEdges:
     """As `collect_owned`, for the only partition of a graph, which has edges. Sorts about `at_once` edges at a time.
 
     These are the edges of a range of low ends. A sort on a GPU takes about 50 bytes an edge; besides it, only the
@@ -188,15 +194,20 @@ def collect_in_ranges(partition: int, parts: Mapping[int, EdgeParts], at_once: i
     for part in parts.values():
         counts += kernels.bincount(part.low - first if first else part.low, vertices)
     offsets = order.offsets(counts)
-    high, row = np.empty(edges, np.int32, like=like), np.empty(edges, np.int32, like=like)
-    bucket = np.empty(edges, np.int16, like=like)
+    high, place = np.empty(edges, np.int32, like=like), None if rows_on_host else like
+    row, bucket = np.empty(edges, np.int32, like=place), np.empty(edges, np.int16, like=place)
     shares = np.asarray(np.arange(at_once, edges, at_once), like=offsets)
     cuts = np.concatenate([[0], kernels.to_host(np.searchsorted(offsets, shares)), [vertices]])
     ends = kernels.to_host(offsets[np.asarray(cuts, like=offsets)])
     for (start, stop), (begin, end) in zip(pairwise((cuts + first).tolist()), pairwise(ends.tolist()), strict=True):
         if begin < end:
             own = slice(begin, end)
-            high[own], row[own], bucket[own] = _sorted_range(parts, first, start, stop, end - begin == edges)
+            high[own], rows, buckets = _sorted_range(parts, first, start, stop, end - begin == edges)
+            if rows_on_host:
+                copy_to_host(rows, row[own])
+                copy_to_host(buckets, bucket[own])
+            else:
+                row[own], bucket[own] = rows, buckets
     rank = np.arange(first, first + vertices, dtype=np.int64, like=like)
     return OwnedEdges(partition, rank, np.full_like(rank, partition, np.int16), offsets, high, bucket, row)
 

@@ -88,21 +88,24 @@ def to_host(array: Any) -> Any:
 
 def to_host_by_threads(array: Any, threads: int) -> Any:
     """As `to_host`, by several threads: new pages of memory cost more than the copy, and threads share that cost."""
-    parts = _parts(array)
-    if len(parts) < 2:
+    if array.nbytes < PART_BYTES or array.ndim != 1:
         return to_host(array)
-    source, device = cupy.ascontiguousarray(array), cupy.cuda.Device()
-    found = np.empty(source.shape, source.dtype)
-    target = found.view(np.uint8)
+    found = np.empty(array.shape, array.dtype)
+    copy_by_threads(array, found, threads)
+    return found
+
+
+def copy_by_threads(array: Any, found: Any, threads: int) -> None:
+    """Copy an array of the device to `found`, which is contiguous in host memory, by several threads."""
+    source, target, device = cupy.ascontiguousarray(array), found.view(np.uint8), cupy.cuda.Device()
     synchronize()
 
-    def empty(part: slice) -> None:
+    def read(part: slice) -> None:
         with device:
             _read(_lane.ready(), source.data.ptr + part.start, target[part])
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(empty, parts))
-    return found
+        list(pool.map(read, _parts(source)))
 
 
 def _parts(array: Any) -> list[slice]:

@@ -43,7 +43,10 @@ def values(owned: OwnedEdges) -> dict[str, object]:
 def test_ranges_of_low_ends(space: MemorySpace, parts: dict[int, EdgeParts], at_once: int) -> None:
     placed = {bucket: move_arrays(part, space) for bucket, part in parts.items()}
     expected = ingest.collect_owned(0, MemorySpace.HOST, parts)
-    assert values(collect_in_ranges(0, placed, at_once)) == values(expected)
+    for rows_on_host in (False, True):
+        found = collect_in_ranges(0, placed, rows_on_host, at_once)
+        assert values(found) == values(expected)
+        assert all(isinstance(array, np.ndarray) for array in (found.row, found.bucket)) or not rows_on_host
     assert values(ingest.collect_owned(0, space, placed)) == values(expected)
 
 
