@@ -40,8 +40,11 @@ def supports(offsets: Any, high: Any) -> Any:
 
     If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own.
     """
+    parts = _parts(
+        offsets, len(high)
+    )  # returns unused memory first, so that no other array shares that of the supports
     support = cupy.zeros(len(high), np.int32)
-    for first, last, begin, end in _parts(offsets, len(high)):
+    for first, last, begin, end in parts:
         # Views: no edge is another partition's, and an edge's place in its list is its number.
         members, gain = high[begin:end], support[begin:end]
         _find(offsets[first : last + 1] - begin, members, offsets, high, 0, support, gain, 0)
@@ -49,10 +52,10 @@ def supports(offsets: Any, high: Any) -> Any:
 
 
 def _parts(offsets: Any, edges: int) -> list[tuple[int, int, int, int]]:
-    """Parts of the lists that fit the memory: first and last + 1 of the vertices, and of the edges."""
+    """Parts of the lists that fit the memory beside supports: first and last + 1 of the vertices, and of the edges."""
     vertices = len(offsets) - 1
-    taken = PART_BYTES * edges
-    free = room(taken + PART_VERTEX_BYTES * vertices) - PART_VERTEX_BYTES * vertices
+    taken, beside = PART_BYTES * edges, PART_VERTEX_BYTES * vertices + np.dtype(np.int32).itemsize * edges
+    free = room(taken + beside) - beside
     parts = min(MOST_PARTS, max(1, -(-taken // max(free, 1)))) if edges else 0
     shares = cupy.asarray([edges * part // parts for part in range(1, parts)], np.int64)
     cuts = sorted({*cupy.searchsorted(offsets, shares, side="right").get().tolist(), vertices} - {0}) if parts else []

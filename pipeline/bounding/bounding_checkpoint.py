@@ -23,13 +23,22 @@ _NAME = "progress"
 
 
 class BoundingCheckpoint:
-    """Stores the bounding of one graph in a checkpoint. To resume, the values of `how` must be the same, too."""
+    """Stores the bounding of one graph in a checkpoint. To resume, the values of `how` must be the same, too.
+
+    With `in_parts` the edges of the buckets are in host memory while the graph is bounded.
+    """
 
     def __init__(
-        self, checkpoint: Checkpoint, graph: Graph, engine: Engine, events: Events, how: Mapping[str, Any]
+        self,
+        checkpoint: Checkpoint,
+        graph: Graph,
+        engine: Engine,
+        events: Events,
+        how: Mapping[str, Any],
+        in_parts: bool = False,
     ) -> None:
         self._checkpoint, self._graph, self._engine, self._events = checkpoint, graph, engine, events
-        self._how = how
+        self._how, self._in_parts = how, in_parts
         self.saves = 0
         """Number of checkpoints that were saved."""
 
@@ -49,6 +58,8 @@ class BoundingCheckpoint:
         """
         if self._checkpoint.graph is None:
             self._checkpoint.save_graph(self._engine, self._events, self._graph)
+            if self._in_parts:
+                self._graph.buckets.move_to_host(self._engine)
         subgraphs = self._graph.subgraphs
         index = self._checkpoint.save(
             self._engine,

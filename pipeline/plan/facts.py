@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
 GPU_ROW_IN_PARTS_BYTES = 20
-"""The same, besides the rows that are sorted at once, if the rows are numbered in parts: 16 for packed rows and the same
-rows sorted, and then 17 for the edges of all parts and the ranks of their ends.
+"""The same, besides the rows sorted at once, if the rows are numbered in parts: 16 for packed rows and the same rows
+sorted, and then 17 for the edges of all parts and the ranks of their ends.
 """
 FEW_BUCKETS = 4
 """Buckets of a large graph on a worker with fewer threads: buckets differ in size."""

@@ -37,7 +37,7 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Made:
     events = run.events
     how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}
     holding = run.engine.for_tasks(max(1, len(graph.subgraphs))).for_partitions()
-    progress = BoundingCheckpoint(checkpoint, graph, holding, events, how)
+    progress = BoundingCheckpoint(checkpoint, graph, holding, events, how, run.plan.ingest_in_parts)
     programs = KeptPrograms(checkpoint, graph, run.engine, events)
     exchanges, saves, attempts = -1, 0, 0
     while True:

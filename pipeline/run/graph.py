@@ -50,6 +50,8 @@ def find_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         graph = _build_graph(run, checkpoint)  # its edges are released on return, before the graph is saved
         if checkpoint.due():
             checkpoint.save_graph(run.engine, run.events, graph)
+    if run.plan.ingest_in_parts:  # a graph that was saved or restored is on the GPU
+        graph.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
     return graph
 
@@ -63,6 +65,8 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         if run.plan.in_shards:
             return _build_shards(run, numbered)
         owned = _partition(run, checkpoint, numbered)
+    if run.plan.ingest_in_parts:  # edges that were saved or restored are on the GPU
+        owned.numbered.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
     rows, subgraphs, counts = triangulating.triangulate_partitions(
         run.engine, run.events, owned.edges, run.plan.is_whole

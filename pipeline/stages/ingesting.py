@@ -62,6 +62,10 @@ class Buckets:
     duplicates: int
     """Repeated edges from different blocks."""
 
+    def move_to_host(self, engine: TaskEngine) -> None:
+        """Move ids and edges from a GPU's memory to the host's. Tasks that need them bring them back."""
+        engine.move_to_host([*self.ids, *self.edges])
+
 
 def packs_rows(source: Source, space: MemorySpace) -> bool:
     """Whether blocks are read as packed rows: on GPUs, which sort many rows at once faster than block by block."""

@@ -107,8 +107,11 @@ def collect_owned(graph: OrderedGraph, partitioner: Partitioner, rows_on_host: b
     With `rows_on_host` the rows of edges in the result are placed in host memory, if the graph has one partition.
     """
     engine, space = graph.engine, graph.space
-    tasks = [(*own, partitioner) for own in graph.oriented_buckets]
-    sent = send(engine, "send-owned", "owned", ingest.send_owned, tasks)
+    if partitioner.partitions == 1:  # needs no edges of buckets, which may be in host memory
+        sent = send(engine, "send-owned", "owned", ingest.send_all, [(own,) for own in graph.oriented])
+    else:
+        tasks = [(*own, partitioner) for own in graph.oriented_buckets]
+        sent = send(engine, "send-owned", "owned", ingest.send_owned, tasks)
     receivers = [(p, space) for p in range(partitioner.partitions)]
     homes = engine.partition_workers and engine.partition_workers[: partitioner.partitions]
     collect = partial(ingest.collect_owned, rows_on_host=rows_on_host)
@@ -144,7 +147,7 @@ def partition(
         graph = order_by_degree(engine.for_tasks(len(edges)), edges, int(buckets.starts[-1]), space)
         engine.wait(graph.oriented, stage)
         if in_parts:
-            engine.move_to_host([*buckets.ids, *edges])
+            buckets.move_to_host(engine)
         graph = replace(graph, engine=engine.for_tasks(partitions))
         partitioner = choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
         owned = collect_owned(graph, partitioner, in_parts)

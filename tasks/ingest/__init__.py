@@ -21,7 +21,7 @@ edges. Partitions own edges. No task holds all edges, and the driver holds count
     exchange 6    range_cuts.send_out_degrees   buckets → buckets: collect_out_degrees
                   sum()                      → driver: cut_targets
                   cuts_within                → driver: range_partitioner
-    exchange 7    send_owned      buckets → partitions: collect_owned
+    exchange 7    send_owned, or send_all   buckets → partitions: collect_owned
 
 Integer ids below 2^31 whose range is at most a few times the number of rows are packed on GPUs (`packed`): every block
 `read_packed`, and `facts_of` each, with samples, go to the driver. In one bucket, `number_packed` sorts the rows of all
@@ -75,6 +75,7 @@ from .ownership import (
     collect_owned,
     owned_to_device,
     rows_to_publish,
+    send_all,
     send_owned,
 )
 from .packed import (
@@ -127,6 +128,7 @@ __all__ = [
     "rows_to_publish",
     "sample_ids",
     "sample_interval",
+    "send_all",
     "send_degrees",
     "send_ids",
     "send_keys",

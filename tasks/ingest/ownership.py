@@ -23,7 +23,7 @@ from ..partition import Partitioner
 from .degrees import OrientedEdges
 from .numbering import BucketEdges
 
-SORTED_AT_ONCE = 2**27
+SORTED_AT_ONCE = 2**28
 """Edges of the only partition of a graph that a GPU sorts at a time, or somewhat more."""
 
 
@@ -91,10 +91,13 @@ class OwnedRows(SizedArrays):
         return len(self.row)
 
 
+def send_all(oriented: OrientedEdges) -> Bundle[EdgeParts]:
+    """Bucket → the only partition: all edges."""
+    return bundle(oriented.bucket, {0: EdgeParts(oriented.low, oriented.high, None, None)})
+
+
 def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partitioner) -> Bundle[EdgeParts]:
     """Bucket → partitions: each edge goes to the partition of its low end in degree order."""
-    if partitioner.partitions == 1:
-        return bundle(edges.bucket, {0: EdgeParts(oriented.low, oriented.high, None, None)})
     own = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=edges.low))
     highs = partitioner(edges.highs)
     row = np.arange(len(edges), dtype=np.int32, like=edges.low)
@@ -194,6 +197,8 @@ def collect_in_ranges(
     for part in parts.values():
         counts += kernels.bincount(part.low - first if first else part.low, vertices)
     offsets = order.offsets(counts)
+    if rows_on_host and not kernels.on_host(like):
+        kernels.trim()  # the array of all edges would keep all of a larger piece of memory that it gets a part of
     high, place = np.empty(edges, np.int32, like=like), None if rows_on_host else like
     row, bucket = np.empty(edges, np.int32, like=place), np.empty(edges, np.int16, like=place)
     shares = np.asarray(np.arange(at_once, edges, at_once), like=offsets)
@@ -233,7 +238,8 @@ def _sorted_range(
         buckets.append(np.full_like(row, b, np.int16))
     low, high = (_joined(ends).astype(np.int32, copy=False) for ends in (lows, highs))
     by = order.order_pairs(low, high, stop - start, order.largest(high) + 1)
-    return kernels.take(high, by), kernels.take(_joined(rows), by), kernels.take(_joined(buckets), by)
+    bucket = kernels.take(_joined(buckets), by) if len(parts) > 1 else buckets[0]
+    return kernels.take(high, by), kernels.take(_joined(rows), by), bucket
 
 
 def _vertices_from(first: int, last: int) -> int:
