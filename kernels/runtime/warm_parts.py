@@ -14,7 +14,6 @@ from ..cpu.nest import components_of_edges, subtree_minima, subtree_sums
 from ..cpu.peeling.cascade import REMOVED, set_to
 from ..cpu.peeling.live_rows import LiveRows
 from ..cpu.peeling.scan import Live, below, not_removed
-from ..cpu.shards.cut import Cut
 from ..cpu.whole_triangles import WholeCounts
 from ..graph import Adjacency, IntArray, LongArray, Topology
 
@@ -174,6 +173,8 @@ def _warm_shards() -> None:
 
 def _warm_third_vertex() -> None:
     """Supports by shards, of a triangle whose edges come in two runs."""
+    from ..cpu.shards.cut import Cut  # needed with shards alone
+
     low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
     runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
     merged = cpu.merge_rows(low, high, runs, 3)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...tasks.bounding_values import restore, store
 from ...tasks.graph.subgraph import Subgraph
 from ...tasks.storage.array_files import StoredFile
 from ..checkpoint.checkpoint import Checkpoint, Graph, read_again
@@ -123,14 +122,20 @@ class BoundingCheckpoint:
 
 
 def _store(url: str, options: Mapping[str, Any], subgraph: Subgraph, outcome: Outcome, with_mail: bool) -> StoredFile:
+    from ...tasks.bounding_values import store  # imports shards and their kernels
+
     return store(outcome.state.kept(subgraph, outcome.mail.parts if with_mail else {}), url, options)
 
 
 def _restore(stored: StoredFile, options: Mapping[str, Any], subgraph: Subgraph, stamp: str) -> Outcome:
+    from ...tasks.bounding_values import restore
+
     return _resumed(restore(stored, options), subgraph, stamp)
 
 
 def _read_again(stored: StoredFile, options: Mapping[str, Any], subgraph: Subgraph, stamp: str) -> Outcome:
+    from ...tasks.bounding_values import restore
+
     return _resumed(read_again(stored, options, restore), subgraph, stamp)
 
 

@@ -12,7 +12,6 @@ from .bounding_checkpoint import BoundingCheckpoint
 from .fixpoint import Fixpoint
 from .peeling import PeelAlone, Peeling
 from .schedule import BoundingContext, BoundingResult, Schedule
-from .shard_peeling import PeelShards
 
 
 class _Limits:
@@ -56,6 +55,8 @@ def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) 
 
 def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
     if plan.in_shards:
+        from .shard_peeling import PeelShards  # imports shards and their kernels
+
         return PeelShards(context, plan.resident_bytes if plan.on_disk else None)
     if plan.method == "peel":
         return PeelAlone(context, plan.compact_rows)

@@ -19,7 +19,6 @@ import numpy as np
 
 from ...tasks.errors import ClusterLost, UsageError
 from ...tasks.graph.subgraph import PartitionCounts
-from ...tasks.graph_values import restore, store
 from ...tasks.storage.array_files import DamagedFile, StoredFile
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
@@ -310,11 +309,19 @@ def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> t
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
+    from ...tasks.graph_values import store  # imports shards and their kernels
+
     return store(value, url, options)
 
 
+def _restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    from ...tasks.graph_values import restore
+
+    return restore(stored, options)
+
+
 def read_again(
-    stored: StoredFile, options: Mapping[str, Any], read: Callable[[StoredFile, Mapping[str, Any]], Any] = restore
+    stored: StoredFile, options: Mapping[str, Any], read: Callable[[StoredFile, Mapping[str, Any]], Any] = _restore
 ) -> Any:
     """Task: read a result of a lost worker from the checkpoint. Raises ClusterLost if the checkpoint is damaged."""
     try:
@@ -327,7 +334,7 @@ def _restore_parts(engine: Engine, files: Mapping[str, Any], options: Mapping[st
     return {
         kind: engine.map(
             f"restore-{kind}",
-            restore,
+            _restore,
             [(StoredFile(**file), options) for file in own],
             engine.partition_workers if kind in ("rows", "owned", "subgraphs") else None,
         )

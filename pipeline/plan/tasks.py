@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..stages.extracting import FAN_IN
-from ..stages.sharding import make_batches
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,8 @@ class Layout:
 
     def _streamed(self) -> int:
         """Each bucket is streamed past each group, in waves of as many batches as there are groups."""
+        from ..stages.sharding import make_batches  # imports shards and their kernels
+
         waves = len(make_batches([self.edges // max(1, self.buckets)] * self.buckets, self.partitions))
         at_once = min(self.partitions, waves)
         return at_once * (self.buckets + waves) + 2 * self.partitions * waves

@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...tasks import program_values
 from ...tasks.errors import StateLost
 from ...tasks.storage.array_files import StoredFile
 from ..checkpoint.checkpoint import Checkpoint, Graph, read_again
@@ -138,14 +137,14 @@ class KeptPrograms:
         )
         self.progress += 1
         self._events.emit("kept", program=name)
-        kept = [(StoredFile(**file), self._checkpoint.options, program_values.restore) for file in index["files"][kind]]
+        kept = [(StoredFile(**file), self._checkpoint.options, _restore) for file in index["files"][kind]]
         return self._engine.cut_lineage("program-kept", futures, read_again, kept)
 
     def _restored(self, engine: Engine, index: Mapping[str, Any]) -> dict[str, list[Future]]:
         return {
             kind: engine.map(
                 f"restore-{kind}",
-                program_values.restore,
+                _restore,
                 [(StoredFile(**file), self._checkpoint.options) for file in own],
             )
             for kind, own in index["files"].items()
@@ -168,4 +167,12 @@ def _index(name: str) -> str:
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
-    return program_values.store(value, url, options)
+    from ...tasks.program_values import store  # imports programs and their kernels
+
+    return store(value, url, options)
+
+
+def _restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    from ...tasks.program_values import restore
+
+    return restore(stored, options)

@@ -10,11 +10,9 @@ from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..bounding.recorded_order import order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
-from ..bounding.streaming_estimates import estimate_edges
 from ..checkpoint.checkpoint import Graph
 from ..stages.early_edges import EarlyEdges, collect_supports
 from ..stages.publishing import collect_results
-from ..stages.sharding import collect_intervals
 from ..stages.task_engine import Future
 from .context import RunContext
 
@@ -49,11 +47,15 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
         bounded = bound(context, run.plan, progress)
         unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
         if graph.supports:
+            from ..stages.sharding import collect_intervals  # imports shards and their kernels
+
             results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
         else:
             of_edges = graph.subgraphs, bounded.intervals, run.plan.ingest_in_parts
             results = collect_results(engine, graph.buckets, graph.partitions, *of_edges)
         if settings.operator == "streamdn":
+            from ..bounding.streaming_estimates import estimate_edges  # imports kernels for CPUs
+
             (subgraph,), (rows,), (known,) = graph.subgraphs, graph.partitions.rows, bounded.intervals
             own = known, rows, graph.buckets.edges, settings.permutations
             estimates, record = estimate_edges(engine, subgraph, *own)

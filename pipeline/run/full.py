@@ -26,11 +26,9 @@ from ..output.manifest import Manifest
 from ..plan.choice import plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
-from ..programs.of_pairs import refuse_large_table
 from ..programs.vertices import find_vertices
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
-from ..updating.updating import keep_state_of
 from .attempts import compute
 from .cluster_observers import monitored
 from .context import Call, RunContext
@@ -73,6 +71,8 @@ def run_in_full(
                 run = replace(run, keeps_state=keeps_state(settings, client is not None))
                 made, checkpoint = _run(run)
         if run.keeps_state:
+            from ..updating.updating import keep_state_of  # imports the kernels of updates
+
             keep_state_of(call, made.manifest, made.order)
     return source, made.manifest, checkpoint.clear
 
@@ -126,7 +126,10 @@ def _run(run: RunContext) -> tuple[Made, Checkpoint]:
     try:
         graph = find_graph(run, checkpoint)
         find_vertices(engine, settings, run.source, graph.buckets)  # an unknown id ends the run early
-        refuse_large_table(settings, int(graph.buckets.starts[-1]))
+        if settings.programs.vertex_programs:
+            from ..programs.of_pairs import refuse_large_table  # imports programs and their kernels
+
+            refuse_large_table(settings, int(graph.buckets.starts[-1]))
         joined = None
         if run.vertices is not None and run.vertices.schema.names:
             tables = run.call.staging.tables

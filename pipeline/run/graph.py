@@ -7,16 +7,19 @@ checkpoint replaces an earlier one, and the checkpoint of the graph replaces bot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...tasks.graph.subgraph import PartitionCounts
-from ...tasks.shards.group_edges import ShardCounts
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
-from ..stages import ingesting, partitioning, sharding, triangulating
+from ..stages import ingesting, partitioning, triangulating
 from ..stages.attributes import read_isolated
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import Future
 from .context import RunContext
+
+if TYPE_CHECKING:
+    from ...tasks.shards.group_edges import ShardCounts
 
 _NUMBERED = "edges"
 """Name of the checkpoint of the edges in buckets."""
@@ -102,6 +105,8 @@ def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> 
 
 
 def _build_shards(run: RunContext, numbered: _Numbered) -> Graph:
+    from ..stages import sharding  # imports shards and their kernels
+
     engine, events, plan = run.engine, run.events, run.plan
     ordered = partitioning.order(engine, events, numbered.buckets, run.space)
     shards = sharding.triangulate_shards(engine, events, ordered, plan.partitions, plan.shards)

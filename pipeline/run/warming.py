@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from ...kernels.runtime.side_by_side import WarmUp
-from ...kernels.runtime.warm import parts_for, warm
+from typing import TYPE_CHECKING
+
 from ...tasks.device import MemorySpace
 from ...tasks.ids.order import MANY
-from ...tasks.shards import warm_shards
 from ...tasks.warm import load_packing
 from ..cluster.engine import Engine
-from ..cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
+from ..cluster.workers.gpu_kernels import Needed, is_prepared, load_kernels, prepare
 from ..cluster.workers.kernel_loading import FEWEST_THREADS
 from ..plan.plan import Plan
 from .context import RunContext
+
+if TYPE_CHECKING:
+    from ...kernels.runtime.side_by_side import WarmUp
 
 
 def warm_workers(run: RunContext) -> None:
@@ -29,6 +31,8 @@ def warm_workers(run: RunContext) -> None:
         if engine.capacity.device_bytes:
             reports = _warm_gpus(engine, plan)
         elif plan.finds_lambda:
+            from ...kernels.runtime.warm import parts_for, warm  # loads Numba
+
             text, many, in_process = plan.source.kind == "string", plan.edges >= MANY, engine.capacity.in_process
             if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
                 run.loading.start(engine, parts_for(plan.method, 1, text, many))
@@ -36,6 +40,8 @@ def warm_workers(run: RunContext) -> None:
                 processes = engine.capacity.threads if in_process else 1
                 reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes, many)
             if plan.in_shards:
+                from ...tasks.shards import warm_shards  # imports shards and their kernels
+
                 engine.on_every_worker(warm_shards, engine.capacity.threads)
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
@@ -59,5 +65,5 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
     if plan.ingest_on_device:
         engine.on_every_worker(load_packing, MemorySpace.DEVICE)
     if plan.finds_lambda and plan.is_whole and engine.capacity.threads > 1:  # while rows are read
-        engine.leave_to_workers("load", run_cliques, needed)
+        engine.leave_to_workers("load", load_kernels, needed)
     return []

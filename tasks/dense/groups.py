@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.nest import subtree_sums
 from ...kernels.runtime.sizes import SizedArrays
 from ..ids import order
 from ..ingest.numbering import BucketEdges
@@ -41,6 +40,8 @@ class BucketGroups(SizedArrays):
 
 def collect_groups(tree: BucketTree, highest: int, parts: Mapping[int, Answer]) -> BucketGroups:
     """The groups of a bucket, from the components of its own edges and the answer of the one task."""
+    from ...kernels.cpu.nest import subtree_sums  # loads Numba
+
     is_open = np.flatnonzero(tree.representative >= 0)
     closed = np.flatnonzero(tree.representative < 0)
     ids = component_ids(tree.least, tree.level, highest)

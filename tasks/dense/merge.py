@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.nest import subtree_minima, subtree_sums
 from ...kernels.graph import MAX_LOCAL_EDGES, Nested
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
@@ -132,6 +131,8 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
         none = np.zeros(0, np.int64)
         empty = Components(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
         return MergedOutlines(starts, empty, {}, none, none.astype(np.int32))
+    from ...kernels.cpu.nest import subtree_minima, subtree_sums  # loads Numba
+
     vertex, nested = _nested(outlines)
     bucket = _column(outlines, "bucket")
     line = kernels.to_host(nested.edge[: len(bucket)])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ....kernels.runtime.side_by_side import WarmUp
-from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
-from ....tasks.shards import warm_shards_on_gpu
 from ....tasks.warm import run_clique
-from ...stages.tiny_run import run_stages
+
+if TYPE_CHECKING:
+    from ....kernels.runtime.side_by_side import WarmUp
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,9 @@ def is_prepared(needed: Needed) -> bool:
 def prepare(needed: Needed, threads: int) -> WarmUp:
     """Task: compile the kernels, or load them. One worker of a machine compiles, with up to `threads` processes."""
     from ....kernels.gpu.preparing import processes
+    from ....kernels.runtime.side_by_side import WarmUp
+    from ....kernels.runtime.warm import warm
+    from ...stages.tiny_run import run_stages
 
     report = WarmUp(0, 0.0)
     with processes.preparing(repr(needed)):
@@ -48,8 +51,18 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
         if needed.ingest:
             run_stages(MemorySpace.DEVICE)
         if needed.several:
+            from ....tasks.shards import warm_shards_on_gpu
+
             warm_shards_on_gpu()
     return report
+
+
+def load_kernels(needed: Needed) -> None:
+    """Task: load the kernels for λ, and those for CPUs that a run on GPUs calls, with Numba."""
+    from ....kernels.runtime.warm import load_parts
+
+    run_cliques(needed)
+    load_parts(["join"])
 
 
 def run_cliques(needed: Needed) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
-from ....kernels.runtime.side_by_side import WarmUp
-from ....kernels.runtime.warm import BY_STAGE, load_parts
 from ...monitor.events import Events
 from ..engine import Engine, Future
+
+if TYPE_CHECKING:
+    from ....kernels.runtime.side_by_side import WarmUp
 
 FEWEST_THREADS = 4
 """With fewer threads, reading would take longer by about as much time as the kernels take."""
@@ -35,6 +37,8 @@ class KernelLoading:
         Parts that were never compiled are compiled by other processes: most in two thirds of them, since the stage
         `number` needs the others sooner.
         """
+        from ....kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
+
         first, soon = ([part for part in parts if part in BY_STAGE[stage]] for stage in ("read", "number"))
         rest = [part for part in parts if part not in first and part not in soon]
         few = engine.capacity.threads // 3

@@ -55,3 +55,14 @@ def test_the_collector_is_off_during_imports(enabled: bool, frozen: bool) -> Non
         (gc.enable if was_on else gc.disable)()
         if not before:
             gc.unfreeze()
+
+
+def test_a_run_imports_programs_shards_and_updates_only_if_it_needs_them() -> None:
+    code = """
+import sys
+import edgemill.pipeline.run.full, edgemill.pipeline.run.mining
+rooms = ("kernels.cpu", "tasks.programs", "tasks.shards", "pipeline.stages.sharding", "pipeline.updating.updating")
+print({"numba", "scipy", *(f"edgemill.{room}" for room in rooms)} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

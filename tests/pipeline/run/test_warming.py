@@ -15,7 +15,7 @@ import pytest
 
 from edgemill.kernels.runtime.side_by_side import WarmUp
 from edgemill.kernels.runtime.warm import load_parts, parts_for
-from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
+from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, load_kernels, prepare
 from edgemill.pipeline.cluster.workers.kernel_loading import KernelLoading
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.run import warming
@@ -56,7 +56,7 @@ def test_compiled_kernels_are_loaded_as_the_run_needs_them(finds_lambda: bool, p
     assert first.called == [is_prepared, prepare]
     later: Any = Workers(compiled=True)
     assert warming._warm_gpus(later, plan) == []
-    assert later.called == [is_prepared, load_packing, *[run_cliques] * (finds_lambda and partitions == 1)]
+    assert later.called == [is_prepared, load_packing, *[load_kernels] * (finds_lambda and partitions == 1)]
 
 
 class Background:
