@@ -43,7 +43,7 @@ def peel_shards(
     over in any group, all groups stop after the same level. `progress(level, remaining edges)` is called after each
     level. Rows and other large arrays that are rarely read come from `allocator`. `block` is the number of edges of two
     groups that one exchange covers, at the start and at a stop. Raises ClusterLost when another group is lost,
-    InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of 2^29 triangles
+    InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of 2^28 triangles
     or more, or for 2^32 halves of edges in a group.
     """
     deadline = None if seconds is None else time.monotonic() + seconds

@@ -53,7 +53,7 @@ class ShardGroup:
 
     `words` [2, edges] are those of `build_rows`, completed with the words of the other groups. `low`, `high` [edges]
     uint32 are the edges that the rows were built from; they are kept. `support` [edges] int32 is the number of
-    triangles of each edge, `firsts` [groups + 1] the first shard of each group. Raises ValueError for a support of 2^29
+    triangles of each edge, `firsts` [groups + 1] the first shard of each group. Raises ValueError for a support of 2^28
     or more.
     """
 

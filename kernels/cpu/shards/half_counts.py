@@ -28,15 +28,17 @@ from the decision to remove the edge to its removal. Between levels only the fir
 ALARM, REPORT, GRANT = range(3)
 """Kinds of messages. The value of a message is four times the count that it carries, plus the kind."""
 
-LIVE_ABOVE = -(2**29)
+LIVE_ABOVE = -(2**28)
 """Edges with a count above this are live (not removed). The half count of a live edge may be negative, but by less than
 its support. An edge of the running round has the count LIVE_ABOVE less its position in the round, so that the positions
 of two such edges can be compared.
 """
 REMOVED_AT = -(2**31)
 """An edge removed at level k has the count REMOVED_AT + k."""
-REMOVED_BELOW = -(2**30)
-"""Counts below this belong to removed edges."""
+REMOVED_BELOW = REMOVED_AT - LIVE_ABOVE
+"""Counts below this belong to removed edges, as levels are below 2^28. Between it and LIVE_ABOVE are positions in a
+round.
+"""
 NO_COUNT = 2**32 - 1
 """Larger than any count; the minimum over no counts."""
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import strategies
 from edgemill.kernels.cpu.shards import Cut, ShardGroup, build_rows
-from edgemill.kernels.cpu.shards.half_counts import REPORT
+from edgemill.kernels.cpu.shards.group import MAX_ROUND_EDGES, MAX_SUPPORT
+from edgemill.kernels.cpu.shards.half_counts import LIVE_ABOVE, REMOVED_AT, REMOVED_BELOW, REPORT
 from edgemill.kernels.cpu.shards.packets import EDGES, HEADER, LAST, LEAST_KEEPER, LEVEL, REMAINING_LOW
+from edgemill.kernels.graph import MAX_TRIANGLES
 from edgemill.tasks.errors import ClusterLost, InternalError
 from edgemill.tasks.shards import (
     Carrier,
@@ -286,8 +288,18 @@ def _fail(level: int, last: int, left: int, late: bool) -> tuple[Words, list[Wor
 
 def test_supports_that_counts_cannot_hold() -> None:
     graph = ordered(SHAPES["triangle"])
-    with pytest.raises(ValueError, match="shards count up to 536,870,911"):
-        peel_in_groups(replace(graph, support=graph.support + np.int32(2**29)), 2, 1)
+    with pytest.raises(ValueError, match="shards count up to 268,435,455"):
+        peel_in_groups(replace(graph, support=graph.support + np.int32(2**28)), 2, 1)
+
+
+def test_counts_positions_and_levels_do_not_meet() -> None:
+    """They share an int32: counts of live halves, positions in the largest round, and the levels of removed edges."""
+    fewest, most_support = -(MAX_SUPPORT - 1), MAX_SUPPORT - 1
+    assert most_support == MAX_TRIANGLES
+    positions = LIVE_ABOVE, LIVE_ABOVE - (MAX_ROUND_EDGES - 1)
+    levels = REMOVED_AT + most_support, REMOVED_AT
+    assert fewest > positions[0] > positions[1] > REMOVED_BELOW > levels[0] > levels[1] >= np.iinfo(np.int32).min
+    assert MAX_ROUND_EDGES == 2**31 - 2**29
 
 
 def test_no_edges() -> None:
