@@ -15,7 +15,7 @@ from .model import Model
 from .spans import Span, exactly, sum_of
 from .times import exchange_seconds, scheduler, tasks
 
-ROUND_EDGES = 2**29
+ROUND_EDGES = 2**31 - 2**29
 """Edges that may leave in one round on CPUs (kernels/cpu/shards/group.py)."""
 GPU_VERTICES = 2**31 - 1
 """Ranks are int32 on GPUs (tasks/shards/supports.py)."""
@@ -71,7 +71,7 @@ def limits(model: Model, machines: Machines) -> list[Limit]:
             counting_memory(machines, g).most / room(machines)
         ),
         ("vertices on GPUs", "2^31 - 1, ranks are int32"): lambda g: g.vertices / GPU_VERTICES,
-        ("edges of the largest round, on CPUs", "2^29 (`MAX_ROUND_EDGES`)"): lambda g: (
+        ("edges of the largest round, on CPUs", "2^31 - 2^29 (`MAX_ROUND_EDGES`)"): lambda g: (
             model.largest.most * g.local / ROUND_EDGES
         ),
         ("halves of a shard", "2^31"): lambda g: 2 * plan.LARGEST * g.local / shards / 2**31,

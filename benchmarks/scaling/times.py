@@ -11,14 +11,14 @@ from .spans import Span, exactly, sum_of
 
 STREAM_EDGES = 2**22
 """Edges of a stream that pass by a group at a time, at least (pipeline/stages/sharding.py)."""
-MERGED_BYTES = 8 * 100
-"""A block of merged rows has at most as many rows as a GPU has bytes over these (pipeline/stages/ingesting.py)."""
-DENSE = 8
-"""Blocks are merged if the range of ids is at most so many times their rows (`order.fits_table`, two ends a row)."""
+SORTED_BYTES = 8 * 40
+"""A GPU sorts at most as many packed rows together as it has bytes over these (pipeline/plan/limits.py)."""
+PACKED_IDS = 2**31
+"""Ids that rows are packed for (tasks/ingest/packed)."""
 ROWS_OF_AN_ID = 16
 """Rows for each id of R-MAT, isolated vertices included."""
 BLOCK_ROWS, LEAST_ROWS, THREADS = 8_000_000, 250_000, 16
-"""Rows of a block that is not merged, at most and at least, and threads of a worker (pipeline/plan/choice.py)."""
+"""Rows of a block that is not packed, at most and at least, and threads of a worker (pipeline/plan/choice.py)."""
 NCCL_PEERS = 3
 """Other processes of each when NCCL was measured."""
 
@@ -75,26 +75,26 @@ def scheduler(model: Model, machines: Machines, count: float) -> Span:
 
 
 def tasks(machines: Machines, edges: float, layout: Layout, rows: float = 0) -> float:
-    """Tasks of a run: parts of three exchanges between blocks and buckets, and of eight others, and of the streams.
+    """Tasks of a run: parts of three exchanges between blocks and buckets, or of one if rows are packed, and of eight
+    others, and of the streams.
 
     `rows` are those of a block, if it is not to be as large as it is by default.
     """
     shards, groups = machines.shards, machines.nodes if layout.by_node else machines.shards
-    blocks = edges / rows if rows else blocks_of(machines, edges)
+    blocks, exchanges = (edges / rows, 3) if rows else blocks_of(machines, edges)
     batches = max(1.0, min(shards, 2 * groups, edges / STREAM_EDGES))
     streams = batches * (2 * groups + min(groups, batches) * (shards / batches + 1))
     if layout.bundled:
-        return 3 * blocks + 8 * shards + streams
-    return 3 * blocks * shards + 4 * shards**2 + 4 * shards * groups + streams
+        return exchanges * blocks + 8 * shards + streams
+    return exchanges * blocks * shards + 4 * shards**2 + 4 * shards * groups + streams
 
 
-def blocks_of(machines: Machines, edges: float) -> float:
-    """Blocks that exchange data with all buckets: few if a GPU merges its rows, which it does if ids are dense."""
+def blocks_of(machines: Machines, edges: float) -> tuple[float, int]:
+    """Blocks that exchange data with all buckets, and the exchanges: few of both if rows are packed."""
     rows = edges / machines.shards
-    pieces = ceil(rows / (machines.memory / MERGED_BYTES))
-    if DENSE * rows / pieces >= edges / ROWS_OF_AN_ID:
-        return machines.shards * pieces
-    return edges / min(BLOCK_ROWS, max(rows / THREADS, LEAST_ROWS))
+    if edges / ROWS_OF_AN_ID < PACKED_IDS:
+        return machines.shards * ceil(rows / (machines.memory / SORTED_BYTES)), 1
+    return edges / min(BLOCK_ROWS, max(rows / THREADS, LEAST_ROWS)), 3
 
 
 def _stage(model: Model, machines: Machines, edges: float, stage: str) -> Span:

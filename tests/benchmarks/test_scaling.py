@@ -91,8 +91,8 @@ def test_remedies_take_less_time(model: Model) -> None:
 
 
 def test_blocks_are_merged_where_ids_are_dense() -> None:
-    assert blocks_of(Machines(4, 8), 1e10) == 64
-    assert blocks_of(Machines(), 1e11) == 1e11 / 8e6
+    assert blocks_of(Machines(4, 8), 1e10) == (32, 1)
+    assert blocks_of(Machines(), 1e11) == (1e11 / 8e6, 3)
 
 
 def test_what_all_gpus_need_does_not_shrink(model: Model) -> None:
