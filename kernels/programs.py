@@ -97,19 +97,15 @@ def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
     return _twin(rows.offsets).count_entries(rows, receiving)
 
 
-def connected_sources(
-    rows: InRows, own: IntArray, sources: int, symmetric: bool, anchor: int | None = None
-) -> IntArray:
+def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
     """For each of `sources` sources, the smallest source that entries connect it with, int32 [sources].
 
     `own` [rows] has the position of each row among the sources. `symmetric` says that each entry is there in both
-    directions, so that rows of the largest component need not be read. With `anchor`, a source, rows that are found
-    in its component early are not read, and components of sources may be too small: for several blocks which, taken
-    together, have each entry in both directions, with anchors that are in one component. Afforest (Sutton, Ben-Nun and
-    Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", IPDPS 2018): trees are linked
-    with compare and swap, the larger root below the smaller one, so the result does not depend on threads.
+    directions, so that rows of the largest component need not be read. Afforest (Sutton, Ben-Nun and Barak, "Optimizing
+    parallel graph connectivity computation via subgraph sampling", IPDPS 2018): trees are linked with compare and swap,
+    the larger root below the smaller one, so the result does not depend on threads.
     """
-    return _twin(own).connected_sources(rows, own, sources, symmetric, anchor)
+    return _twin(own).connected_sources(rows, own, sources, symmetric)
 
 
 def lower_values(

@@ -14,7 +14,6 @@ from .gathering import Gatherer, neutral_value, sendable
 from .mirrors import Mirrors
 from .orders.calls import Calls
 from .program import Array, Vertices
-from .words import NO_WORDS, json_to_words, words_to_json
 
 
 class GatherSpread(Gatherer):
@@ -22,8 +21,7 @@ class GatherSpread(Gatherer):
 
     def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
-        anchor = _common_hub(block, mirrors) if block.mutual and not block.symmetric else None
-        self.root = gathers.connected_sources(block.rows, mirrors.own, len(block.sources), block.symmetric, anchor)
+        self.root = gathers.connected_sources(block.rows, mirrors.own, len(block.sources), block.symmetric)
         self.entries += len(block)
         self.least: Array | None = None
 
@@ -42,19 +40,3 @@ class GatherSpread(Gatherer):
         lowered = np.zeros_like(self.root, np.bool_)
         gathers.lower_values(self.root, position, received, self.least, lowered)
         return gathers.lowered_rows(self.root, self.mirrors.own, self.least, lowered)
-
-
-def _common_hub(block: Block, mirrors: Mirrors) -> int | None:
-    """The position among the sources of a vertex with the most entries in the graph; None if it is not there. All
-    groups must call this at the same time.
-
-    In each block, the rows that are soon found in the hub's component need not be read to their ends: if neither end
-    of an edge reads it, each end is known to be in this component by its own block.
-    """
-    degree = np.diff(block.rows.offsets)
-    first = int(degree.argmax()) if len(degree) else 0
-    best = [int(degree[first]), int(block.number[first])] if len(degree) else [-1, 0]
-    packets = mirrors.exchange(json_to_words(best), [NO_WORDS] * mirrors.carrier.groups)
-    _, hub = max(words_to_json(packet.common) for packet in packets)
-    at = int(np.searchsorted(block.sources, np.array([hub], block.sources.dtype, like=block.sources))[0])
-    return at if at < len(block.sources) and int(block.sources[at]) == hub else None

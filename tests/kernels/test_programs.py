@@ -133,30 +133,6 @@ def test_connected_sources(sources: int, edges: int, whole: bool, seed: int) -> 
     assert got.tolist() == [best[int(root[own[row]])] for row in found]
 
 
-@given(st.integers(1, 60), st.integers(0, 150), st.integers(1, 4), st.integers(0, 2**31))
-@settings(max_examples=60)
-def test_connected_sources_with_an_anchor(vertices: int, edges: int, blocks: int, seed: int) -> None:
-    """What several blocks leave out of their components is in those of others, and no block adds anything."""
-    drawn = np.random.default_rng(seed)
-    pairs = drawn.integers(0, vertices, (edges, 2))
-    known = nx.Graph(pairs.tolist())
-    known.add_nodes_from(range(vertices))
-    hub = max(known, key=known.degree)
-    into = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
-    home, found = drawn.integers(0, blocks, vertices), nx.empty_graph(vertices)
-    for block in range(blocks):
-        own = np.flatnonzero(home == block).astype(np.int32)
-        mine = into[home[into[:, 0]] == block]
-        offsets = np.append(np.searchsorted(mine[:, 0], own), len(mine)).astype(np.int64)
-        rows = InRows(offsets, mine[:, 1].astype(np.int32))
-        with kernel_threads(2):
-            root = programs.connected_sources(rows, own, vertices, False, hub)
-        assert (root <= np.arange(vertices)).all() and (root[root] == root).all()
-        found.add_edges_from(enumerate(root.tolist()))
-    components = sorted(map(sorted, nx.connected_components(known)))
-    assert sorted(map(sorted, nx.connected_components(found))) == components
-
-
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_modes_and_h_indices(kind: Any) -> None:
     rows = rows_of([0, 1, 2, 3, 8, 30, 300, 5], 40)

@@ -12,7 +12,6 @@ from ...graph import IntArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap, prefetch
-from ..arrays.columns import copy_words
 from ..arrays.places import places
 from .chunks import chunk_starts, even_chunks, packed, threads_for
 
@@ -83,14 +82,14 @@ def _link_next(offsets, cuts, own, source, root):
 
 
 @cached_njit(parallel=True)
-def _link_rest(offsets, cuts, own, source, skips, largest, before, root):
+def _link_rest(offsets, cuts, own, source, skips, largest, root):
     """Link each row with its other entries, except those within the largest component.
 
-    With `skips`, rows in that component by the roots `before` are not read.
+    With `skips`, rows in that component are not read.
     """
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
-            inside = before[own[row]] == largest
+            inside = root[own[row]] == largest
             if not (inside and skips):
                 for q in range(offsets[row] + _FIRST, offsets[row + 1]):
                     if not (inside and root[source[q]] == largest):
@@ -136,9 +135,7 @@ def _lowered_rows(cuts, root, own, least, lowered, counts, rows, found):
         counts[chunk] = slot - cuts[chunk]
 
 
-def connected_sources(
-    rows: InRows, own: IntArray, sources: int, symmetric: bool, anchor: int | None = None
-) -> IntArray:
+def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
     """The smallest source in the component of each source; see `kernels.programs`."""
     root = consecutive(sources)
     up, offsets, own, source = (places(one) for one in (root, rows.offsets, own, rows.source))
@@ -148,13 +145,8 @@ def connected_sources(
         for link in (_hook, _link_next):
             link(offsets, one, own, source, up)
             _compress(even, up)
-        before = up
-        if anchor is None:
-            largest = _most_frequent(up[:: max(1, sources // SAMPLES)])
-        else:  # a copy, so that the rows that are skipped do not depend on threads
-            largest, before = up[anchor], np.empty_like(up)
-            copy_words(up, before)
-        _link_rest(offsets, rest, own, source, symmetric or anchor is not None, largest, before, up)
+        largest = _most_frequent(up[:: max(1, sources // SAMPLES)])
+        _link_rest(offsets, rest, own, source, symmetric, largest, up)
         _compress(even, up)
     return root
 

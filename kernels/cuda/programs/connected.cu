@@ -5,8 +5,7 @@
 // link_one    One thread a row: its entry `at`.
 // compress    One thread a source: lets it point to its root.
 // link_rest   A warp for 32 rows: their other entries, each row by all lanes. Within the largest component, which was found from
-//             samples, no entry is linked. `skips` says that rows of this component are not read. `before` has the roots by which
-//             rows are in it: `root` itself, or a copy.
+//             samples, no entry is linked. `skips` says that rows of this component are not read.
 #include "common.cuh"
 
 #define FOR_EACH(i, count)                                                                      \
@@ -43,21 +42,20 @@ extern "C" __global__ void compress(int* root, int64 sources) {
 }
 
 extern "C" __global__ void link_rest(const int64* __restrict__ offsets, int64 rows, const int* __restrict__ own,
-                                     const int* __restrict__ source, int skipped, bool skips, int largest, const int* before,
-                                     int* root) {
+                                     const int* __restrict__ source, int skipped, bool skips, int largest, int* root) {
     const int lane = threadIdx.x & 31;
     const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 base = static_cast<int64>(blockIdx.x) * blockDim.x + (threadIdx.x & ~31); base < rows; base += step) {
         const int64 mine = base + lane;
         bool reads = false;
         if (mine < rows && offsets[mine] + skipped < offsets[mine + 1]) {
-            reads = !(skips && now(before, own[mine]) == largest);
+            reads = !(skips && now(root, own[mine]) == largest);
         }
         uint32 left = __ballot_sync(ALL_LANES, reads);
         for (; left; left &= left - 1) {
             const int64 row = base + __ffs(left) - 1;
             const int at = own[row];
-            const bool inside = now(before, at) == largest;
+            const bool inside = now(root, at) == largest;
             for (int64 q = offsets[row] + skipped + lane; q < offsets[row + 1]; q += 32) {
                 if (!(inside && now(root, source[q]) == largest)) link(root, at, source[q]);
             }

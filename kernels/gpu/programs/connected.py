@@ -18,7 +18,7 @@ SAMPLES = 1024
 """Sources that are looked at for it."""
 
 
-def connected_sources(rows: InRows, own: Any, sources: int, symmetric: bool, anchor: int | None) -> Any:
+def connected_sources(rows: InRows, own: Any, sources: int, symmetric: bool) -> Any:
     """The smallest source in the component of each source; see `kernels.programs`."""
     root = cupy.arange(sources, dtype=np.int32)
     shape = (source.grid(rows.rows, BLOCK, 16),), (BLOCK,)
@@ -26,13 +26,8 @@ def connected_sources(rows: InRows, own: Any, sources: int, symmetric: bool, anc
     for at in range(ROUNDS):
         source.kernel("programs/connected:link_one", VALUE=0)(*shape, (*entries, np.int32(at), root))
         _compress(root)
-    before = root
-    if anchor is None:
-        largest = int(cupy.bincount(root[:: max(1, sources // SAMPLES)]).argmax()) if sources else -1
-    else:  # a copy, so that the rows that are skipped do not depend on threads
-        largest, before = int(root[anchor]), root.copy()
-    skips = symmetric or anchor is not None
-    rest = (*entries, np.int32(ROUNDS), np.bool_(skips), np.int32(largest), before, root)
+    largest = int(cupy.bincount(root[:: max(1, sources // SAMPLES)]).argmax()) if sources else -1
+    rest = (*entries, np.int32(ROUNDS), np.bool_(symmetric), np.int32(largest), root)
     source.kernel("programs/connected:link_rest", VALUE=0)(*shape, rest)
     _compress(root)
     return root

@@ -202,6 +202,22 @@ def test_components_have_the_smallest_number(graph: Drawn, blocks: int) -> None:
     assert by_blocks(Components(), graph, blocks).state["component"].tolist() == least
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_components_of_sparse_graphs_in_blocks(directed: bool) -> None:
+    """Labels have to pass edges both ways between blocks, also those of the largest component."""
+    rng = np.random.default_rng(7)
+    for vertices in [4, 6, 10, 20, 40] * 20:
+        pairs = rng.integers(0, vertices, (int(vertices * rng.choice([0.6, 1.0, 1.5, 2.0])), 2))
+        edges = {(int(u), int(v)) if directed else (int(min(u, v)), int(max(u, v))) for u, v in pairs}
+        graph = Drawn(vertices, tuple(sorted(edges)), (0.0,) * len(edges), directed)
+        known = nx.Graph(sorted(edges))
+        known.add_nodes_from(range(vertices))
+        least = [min(nx.node_connected_component(known, v)) for v in range(vertices)]
+        for blocks in (2, 5):
+            found = by_blocks(Components(), graph, blocks, bool(vertices % 4))
+            assert found.converged and found.state["component"].tolist() == least
+
+
 @given(graphs(), st.integers(1, 4))
 @settings(max_examples=examples(100))
 def test_strong_components_have_the_smallest_number(graph: Drawn, blocks: int) -> None:
