@@ -74,11 +74,13 @@ def table_format(run: RunContext, converged: bool = True) -> TableFormat:
 
 
 def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
-    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and in
-    compact rows, which need the memory that the supports would take in the buckets.
+    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and
+    where the GPU needs the memory that the supports would take in the buckets.
     """
     engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
-    if not engine.capacity.device_bytes or engine.capacity.threads < 2 or run.plan.compact_rows:
+    if not engine.capacity.device_bytes or engine.capacity.threads < 2:
+        return None
+    if run.plan.compact_rows or run.plan.ingest_in_parts:
         return None
     engine = engine.for_tasks(len(buckets.edges))
     if graph.supports:

@@ -14,6 +14,7 @@ from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.facts import PlanFacts
+from edgemill.pipeline.run import bounding
 from edgemill.pipeline.stages import ingesting, partitioning, publishing, triangulating
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
@@ -119,3 +120,16 @@ def test_edges_move_again_when_a_run_goes_on(
     assert "restore" in [own.stage for own in result.manifest.stages]
     assert len(moves) > before and set(moves) == {6}
     assert_same(result, plain)
+
+
+@pytest.mark.parametrize(("compact_rows", "in_parts"), [(True, False), (False, True), (True, True)])
+def test_edges_are_not_encoded_early_where_the_gpu_needs_the_room(compact_rows: bool, in_parts: bool) -> None:
+    """Also if few of the rows are distinct, so that plain rows fit: the rows of edges are in host memory."""
+    plan = SimpleNamespace(compact_rows=compact_rows, ingest_in_parts=in_parts)
+    engine = SimpleNamespace(capacity=SimpleNamespace(device_bytes=1, threads=16))
+    run: Any = SimpleNamespace(engine=engine, plan=plan)
+    graph: Any = SimpleNamespace(buckets=None, partitions=None)
+    assert bounding._early_edges(run, graph) is None
+    plan.compact_rows = plan.ingest_in_parts = False
+    with pytest.raises(AttributeError):  # goes on to the supports
+        bounding._early_edges(run, graph)
