@@ -40,9 +40,8 @@ def supports(offsets: Any, high: Any) -> Any:
 
     If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own.
     """
-    parts = _parts(
-        offsets, len(high)
-    )  # returns unused memory first, so that no other array shares that of the supports
+    # First, as this returns unused memory: the supports then get memory that they share with no other array.
+    parts = _parts(offsets, len(high))
     support = cupy.zeros(len(high), np.int32)
     for first, last, begin, end in parts:
         # Views: no edge is another partition's, and an edge's place in its list is its number.

@@ -228,10 +228,13 @@ def _sorted_range(
     lows, highs, rows, buckets = [], [], [], []
     for b in sorted(parts):
         part = parts[b]
-        low, high, row = part.low, part.high, _rows_of(part)
-        if not is_whole:
+        low, high = part.low, part.high
+        if is_whole:
+            row = _rows_of(part)
+        else:
             here = np.flatnonzero((low >= start) & (low < stop))
-            low, high, row = low[here], high[here], row[here]
+            low, high = low[here], high[here]
+            row = here.astype(np.int32) if part.row is None else part.row[here]
         lows.append(low - start if start else low)
         highs.append(high - first if first else high)
         rows.append(row)
