@@ -76,7 +76,7 @@ def test_rows_numbered_in_parts(
     move = Engine.move_to_host
     monkeypatch.setattr(Engine, "move_to_host", move_to_host)
     result = mine(rows, tmp_path / "parts", device="gpu")
-    assert moved == [2 * parts]
+    assert moved == 3 * [2 * parts]  # once rows are sorted, before triangles are counted, and before edges are removed
     assert len(list((result.path / "edges").iterdir())) % parts == 0
     for table in ("edges", "vertices", "dn_graphs"):
         assert getattr(result, table).to_table() == getattr(plain, table).to_table()
