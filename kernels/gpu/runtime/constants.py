@@ -1,4 +1,4 @@
-"""Constants that Python and CUDA share. `source` passes them to the compiler as macros, by source file."""
+"""Constants that Python and CUDA share. `source` puts them before a source as macros."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def cases() -> Iterator[object]:
 @pytest.mark.parametrize(("name", "capability"), list(cases()))
 def test_compiles(name: str, capability: int) -> None:
     for defines in VARIANTS[name]:
-        program = nvrtc.createProgram(source.read(f"{name}.cu"), f"{name}.cu", [], [])
-        options = [*source.options(name, defines), f"-arch=compute_{capability}"]
+        program = nvrtc.createProgram(source.code(name, defines), f"{name}.cu", [], [])
+        options = [*source.OPTIONS, f"-arch=compute_{capability}"]
         try:
             nvrtc.compileProgram(program, options)
         except nvrtc.NVRTCError:
