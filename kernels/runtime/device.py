@@ -77,6 +77,11 @@ def device() -> Device:
     )
 
 
+def import_operators() -> None:
+    """Import what CuPy imports for the first operator on an array and a number, as in ``array + 1``."""
+    import cupyx.scipy.special  # noqa: F401
+
+
 def start_context() -> None:
     """Start to set up the first GPU for this process, in a thread, while this one imports modules.
 

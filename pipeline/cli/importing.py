@@ -1,4 +1,4 @@
-"""Fast imports for a run: without pandas, threads of BLAS, and cycle collection."""
+"""Fast imports for a run: without pandas, SciPy, threads of BLAS, and cycle collection."""
 
 from __future__ import annotations
 
@@ -53,19 +53,42 @@ def _hide_pandas_from_arrow() -> None:
     """
     if "pandas" in sys.modules:
         return
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
+    with _hidden("pandas"):
         import pyarrow
 
         pyarrow.scalar(0)
+
+
+def hide_scipy_from_cupy() -> None:
+    """Keep CuPy from importing SciPy, which takes a quarter of a second, in a process that passes no matrix of SciPy.
+
+    CuPy would import it for the first operator on an array and a number, to recognize matrices.
+    """
+    if "scipy" in sys.modules:
+        return
+    from ...kernels.runtime.device import import_operators
+
+    with _hidden("scipy"):
+        import_operators()
+
+
+@contextmanager
+def _hidden(package: str) -> Iterator[None]:
+    """Within the context, imports of the package fail."""
+    finder = _NotInstalled(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
     finally:
         sys.meta_path.remove(finder)
 
 
-class _NoPandas:
-    """Makes Python believe that pandas is not installed."""
+class _NotInstalled:
+    """Makes Python believe that a package is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        if fullname == "pandas":
+        if fullname.partition(".")[0] == self._package:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)

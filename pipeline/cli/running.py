@@ -20,7 +20,7 @@ from ..messages.escaping import one_line
 from ..messages.setting_names import with_flags
 from ..monitor.terminal import echo
 from .error_output import JSON_EVENTS, SETTING_ORIGIN
-from .importing import light_imports
+from .importing import hide_scipy_from_cupy, light_imports
 from .options import (
     MOST_MEMBERS,
     console,
@@ -110,6 +110,7 @@ def carry_out(
             return
         settings, given = asked
         with light_imports(freeze):
+            from ...kernels.runtime.device import device
             from ...tasks.errors import NotConverged
             from ..cluster.connecting.local import start_gpu
             from ..monitor.log_events import logs_as_events
@@ -117,7 +118,9 @@ def carry_out(
             from ..run.mining import mine_settings
 
             if given is None and not settings.nightly.may_start_from_earlier:
-                start_gpu(settings.cluster)
+                has_gpu = start_gpu(settings.cluster) and not device().missing
+                if has_gpu and not settings.programs.vertex_programs:  # a user's program may pass matrices of SciPy
+                    hide_scipy_from_cupy()
                 import_module("...run.full", __name__)  # an update may need no Dask
 
         events.add(summary := RunSummary())

@@ -73,12 +73,14 @@ def local_gpu(settings: ClusterSettings) -> Device:
     return found
 
 
-def start_gpu(settings: ClusterSettings) -> None:
-    """Start to set up the GPU of a run whose only worker is in this process, if it may use one."""
-    if settings.is_started_here and settings.workers is None and settings.device != "cpu":
-        from ....kernels.runtime.device import start_context
+def start_gpu(settings: ClusterSettings) -> bool:
+    """Start to set up the GPU of a run whose only worker is in this process, if it may use one. Tells if it may."""
+    if not settings.is_started_here or settings.workers is not None or settings.device == "cpu":
+        return False
+    from ....kernels.runtime.device import start_context
 
-        start_context()
+    start_context()
+    return True
 
 
 def has_gpu_workers(settings: ClusterSettings) -> bool:

@@ -37,6 +37,20 @@ def test_blas_starts_no_threads_unless_it_is_told_to() -> None:
         assert threads(OPENBLAS_NUM_THREADS="2") == one + 1
 
 
+def test_cupy_does_not_import_scipy() -> None:
+    pytest.importorskip("cupy")
+    code = """
+import sys
+from edgemill.pipeline.cli.importing import hide_scipy_from_cupy
+finders = list(sys.meta_path)
+hide_scipy_from_cupy()
+print("cupyx.scipy.special" in sys.modules, "scipy" in sys.modules, sys.meta_path == finders)
+import scipy.sparse
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False True\n"
+
+
 @pytest.mark.parametrize("enabled", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_the_collector_is_off_during_imports(enabled: bool, frozen: bool) -> None:
