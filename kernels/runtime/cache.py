@@ -44,11 +44,15 @@ import numpy
 from numba.core import caching
 from numba.core.runtime import rtsys
 
-KERNELS = Path(__file__).resolve().parent.parent
+from .cache_folder import KERNELS, home, sources
+from .threads import numba_is_loaded
+
 _written: set[Path] = set()
 """Cache folders that this process has found to be writable."""
 UNUSED_SECONDS = 30 * 24 * 3600
 """Age at which an unused hash folder is removed. Each process that starts marks its own folder as used."""
+
+numba_is_loaded()
 
 
 def cached_njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -68,7 +72,7 @@ def folder() -> Path:
 
     Raises RuntimeError if neither the environment nor the system names a home folder.
     """
-    return _home() / "kernels" / _fingerprint()
+    return home() / _fingerprint()
 
 
 def environment_folder() -> Path:
@@ -228,23 +232,13 @@ def _module(file: str) -> str | None:
     return ".".join(path.relative_to(KERNELS).with_suffix("").parts) if path.is_relative_to(KERNELS) else None
 
 
-def _home() -> Path:
-    if chosen := os.environ.get("EDGEMILL_CACHE_DIR"):
-        return Path(chosen).expanduser().absolute()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).absolute() / "edgemill"
-    return Path.home() / ".cache" / "edgemill"
-
-
 @lru_cache(maxsize=1)
 def _fingerprint() -> str:
     """Hash of the sources, versions and switches that determine the machine code. Numba adds processor, signature."""
     whole = hashlib.sha256()
     for part in (sys.implementation.cache_tag, platform.python_version(), *_compiler()):
         whole.update(f"{part}\n".encode())
-    for source in sorted(KERNELS.rglob("*.py"), key=lambda path: path.relative_to(KERNELS).as_posix()):
-        text = source.read_bytes()
-        whole.update(f"{source.relative_to(KERNELS).as_posix()} {len(text)}\n".encode() + text)
+    whole.update(sources().encode())
     return whole.hexdigest()[:32]
 
 

@@ -9,12 +9,19 @@ not help: Numba does not find its library in a virtual environment without ``LD_
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
 
 _work_queue_lock = threading.RLock()
+_of_thread = threading.local()
+"""`wanted`: threads for the kernels of a Python thread, for when Numba is loaded."""
+_loaded = threading.Event()
+"""Set once Numba is loaded."""
 
 
 SPINS, SPINNING_CORES = 1000, 8
@@ -62,20 +69,69 @@ def threads_now() -> int:
 
 
 @contextmanager
-def kernel_threads(count: int) -> Iterator[int]:
+def kernel_threads(count: int, later: bool = False) -> Iterator[int]:
     """Within the context, parallel kernels of this Python thread use `count` threads. Yields the number in effect.
 
     `count` is clamped to 1 … ``NUMBA_NUM_THREADS``. Other Python threads keep their number, and this thread's previous
     number is restored at the end. With the work queue the context holds a lock, so only call kernels within it, and do
     not wait for other threads.
+
+    With `later` Numba, which takes long to import, is not loaded for this. If this Python thread loads it within the
+    context, the number is set then. If another one does, kernels use as many threads as the machine has cores until the
+    context ends.
     """
+    if later and not _loaded.is_set() and _has_openmp():
+        before, _of_thread.wanted = getattr(_of_thread, "wanted", None), count
+        try:
+            yield max(1, min(count, cores()))
+        finally:
+            _of_thread.wanted = before
+            if _loaded.is_set():
+                _set_wanted()
+        return
     import numba
 
     with _work_queue_lock if layer() == "workqueue" else nullcontext():
         before = numba.get_num_threads()
-        allowed = max(1, min(count, numba.config.NUMBA_NUM_THREADS))
-        numba.set_num_threads(allowed)
+        numba.set_num_threads(_allowed(count))
         try:
-            yield allowed
+            yield numba.get_num_threads()
         finally:
             numba.set_num_threads(before)
+
+
+def numba_is_loaded() -> None:
+    """Set the number of threads that `kernel_threads` left for later. The module that defines kernels calls it."""
+    _loaded.set()
+    if getattr(_of_thread, "wanted", None) is not None:
+        _set_wanted()
+
+
+def numba_was_loaded() -> bool:
+    """Whether this process has loaded Numba for a kernel."""
+    return _loaded.is_set()
+
+
+def _set_wanted() -> None:
+    import numba
+
+    wanted = getattr(_of_thread, "wanted", None)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS if wanted is None else _allowed(wanted))
+
+
+def _allowed(count: int) -> int:
+    import numba
+
+    return max(1, min(count, numba.config.NUMBA_NUM_THREADS))
+
+
+@cache
+def _has_openmp() -> bool:
+    """Whether Numba will find OpenMP, so that kernels need no lock. False if its configuration may name a layer."""
+    if any(name.startswith("NUMBA_THREADING_LAYER") for name in os.environ) or Path(".numba_config.yaml").exists():
+        return False
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        return False
+    return True

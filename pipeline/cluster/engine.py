@@ -135,8 +135,9 @@ class Engine:
         limit = self.execution.partitions_at_once
         if self._partitions and not soon and limit is not None and limit < self.capacity.threads:
             threads, at_once = max(1, self.capacity.threads // limit), limit
-        on_gpu = bool(self.capacity.device_bytes) and not self.shares_memory and not self._background
-        return TaskCall(installed_version(), function, threads, on_gpu, self._files, at_once)
+        has_gpus = bool(self.capacity.device_bytes)
+        on_gpu = has_gpus and not self.shares_memory and not self._background
+        return TaskCall(installed_version(), function, threads, on_gpu, self._files, at_once, has_gpus)
 
     # Starting tasks
 

@@ -161,8 +161,9 @@ class Session:
         If a worker is lost, its replacement is awaited and all workers are called again. Raises what the function
         raises, and ClusterLost if workers are lost again and again.
         """
-        on_gpu = bool(execution.capacity.device_bytes) and not execution.capacity.in_process
-        call = TaskCall(installed_version(), function, self.capacity.threads, on_gpu)
+        has_gpus = bool(execution.capacity.device_bytes)
+        on_gpu = has_gpus and not execution.capacity.in_process
+        call = TaskCall(installed_version(), function, self.capacity.threads, on_gpu, numba_later=has_gpus)
         keys: list[str] = []
         for _ in range(_TRIES):
             addresses = list(self.workers)

@@ -50,6 +50,8 @@ class TaskCall:
     files: FileResults | None = None
     at_once: int | None = None
     """Tasks that the worker runs at once; None for no limit. A task that waits has mapped nothing."""
+    numba_later: bool = False
+    """Whether Numba is loaded by the first task with kernels for CPUs, since most tasks have none."""
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The result of `function(*arguments)`.
@@ -59,7 +61,8 @@ class TaskCall:
         """
         refuse_other_version(self.version)
         use_arrow_threads()
-        with _slot(self.at_once), kernel_threads(self.kernel_threads), pooled_memory(), _task_errors():
+        threads = kernel_threads(self.kernel_threads, self.numba_later)
+        with _slot(self.at_once), threads, pooled_memory(), _task_errors():
             if self.files is not None:
                 return put_in_files(self.function(*mapped(arguments)), self.files.linked)
             if not self.on_gpu:

@@ -8,7 +8,7 @@ from ...tasks.device import MemorySpace
 from ...tasks.ids.order import MANY
 from ...tasks.warm import load_packing
 from ..cluster.engine import Engine
-from ..cluster.workers.gpu_kernels import Needed, is_prepared, load_kernels, prepare
+from ..cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
 from ..cluster.workers.kernel_loading import FEWEST_THREADS
 from ..plan.plan import Plan
 from .context import RunContext
@@ -64,6 +64,10 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
         return engine.on_every_worker(prepare, needed, engine.capacity.threads)
     if plan.ingest_on_device:
         engine.on_every_worker(load_packing, MemorySpace.DEVICE)
+    else:
+        from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
+
+        engine.on_every_worker(load_parts, sorted(BY_STAGE["read"]))
     if plan.finds_lambda and plan.is_whole and engine.capacity.threads > 1:  # while rows are read
-        engine.leave_to_workers("load", load_kernels, needed)
+        engine.leave_to_workers("load", run_cliques, needed)
     return []

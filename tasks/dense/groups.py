@@ -13,6 +13,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..ids import order
 from ..ingest.numbering import BucketEdges
 from .merge import Answer, Components, component_ids
+from .subtrees import subtree_sums
 from .tree import ROOT, BucketTree
 
 
@@ -40,8 +41,6 @@ class BucketGroups(SizedArrays):
 
 def collect_groups(tree: BucketTree, highest: int, parts: Mapping[int, Answer]) -> BucketGroups:
     """The groups of a bucket, from the components of its own edges and the answer of the one task."""
-    from ...kernels.cpu.nest import subtree_sums  # loads Numba
-
     is_open = np.flatnonzero(tree.representative >= 0)
     closed = np.flatnonzero(tree.representative < 0)
     ids = component_ids(tree.least, tree.level, highest)

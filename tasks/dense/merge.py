@@ -16,6 +16,7 @@ from ..errors import OutOfRoom
 from ..ids import order
 from ..ids.order import Ints
 from ..messages import Bundle, Payload, bundle
+from .subtrees import subtree_minima, subtree_sums
 from .tree import ROOT, Outline
 
 
@@ -131,8 +132,6 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
         none = np.zeros(0, np.int64)
         empty = Components(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
         return MergedOutlines(starts, empty, {}, none, none.astype(np.int32))
-    from ...kernels.cpu.nest import subtree_minima, subtree_sums  # loads Numba
-
     vertex, nested = _nested(outlines)
     bucket = _column(outlines, "bucket")
     line = kernels.to_host(nested.edge[: len(bucket)])

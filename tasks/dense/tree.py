@@ -16,6 +16,7 @@ from ..ingest.degrees import BucketDegrees
 from ..ingest.numbering import BucketEdges
 from ..messages import Bundle, Payload, bundle
 from ..publish.lambda_columns import BucketResults
+from .subtrees import subtree_minima, subtree_sums
 
 ROOT = 0
 """Number of the task that merges all outlines."""
@@ -177,8 +178,6 @@ def _own(
     tree: BucketTree, counts: NDArray[np.int64], closed: NDArray[np.bool_], closed_in_open: NDArray[np.intp]
 ) -> NDArray[np.int64]:
     """[components] for open components, `counts` outside smaller open ones, with those of closed ones inside."""
-    from ...kernels.cpu.nest import subtree_sums  # loads Numba
-
     own = counts.copy()
     np.add.at(own, tree.parent[closed_in_open], subtree_sums(tree.parent, np.where(closed, counts, 0))[closed_in_open])
     return own
@@ -198,8 +197,6 @@ def _counts(places: NDArray[np.int32], count: int) -> NDArray[np.int64]:
 
 def _representatives(innermost: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.int32]:
     """[components] the least position in `innermost` of each component and all within it; -1 without one."""
-    from ...kernels.cpu.nest import subtree_minima  # loads Numba
-
     none = len(innermost)
     # Descending, as there is a kernel for maxima only.
     descending = np.int32(none) - np.arange(none, dtype=np.int32, like=innermost)

@@ -21,7 +21,7 @@ from subprocess import DEVNULL
 
 import cupy
 
-from ...runtime import cache
+from ...runtime import cache_folder
 from .operations import operations
 
 _MOST = 12
@@ -64,8 +64,8 @@ def preparing(what: str) -> Iterator[None]:
     with ExitStack() as lock:
         if not is_prepared(what):
             with suppress(OSError, RuntimeError):  # without a folder for the cache each process compiles
-                cache.folder().mkdir(parents=True, exist_ok=True)
-                file = lock.enter_context(Path(cache.folder(), _LOCK).open("w"))
+                _folder().mkdir(parents=True, exist_ok=True)
+                file = lock.enter_context(Path(_folder(), _LOCK).open("w"))
                 fcntl.flock(file, fcntl.LOCK_EX)
             if is_prepared(what):
                 lock.close()
@@ -77,7 +77,10 @@ def preparing(what: str) -> Iterator[None]:
 def is_prepared(what: str) -> bool:
     """Whether `mark_prepared` was called with `what` on this machine, and CuPy's cache has not lost kernels since."""
     with suppress(OSError, RuntimeError, ValueError):
-        return _cached() >= int(_mark(what).read_text())
+        if _cached() >= int(_mark(what).read_text()):
+            with suppress(OSError):
+                os.utime(_folder())  # folders that are unused for long are removed
+            return True
     return False
 
 
@@ -91,7 +94,12 @@ def mark_prepared(what: str) -> None:
 def _mark(what: str) -> Path:
     """A file whose name depends on all that compiled kernels depend on."""
     parts = (what, cupy.__version__, cupy.cuda.nvrtc.getVersion(), _device(), _cupy_folder(), _sources())
-    return cache.folder() / f"gpu-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
+    return _folder() / f"gpu-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
+
+
+def _folder() -> Path:
+    """The folder of the marks and the lock. Does not depend on Numba, which takes long to import."""
+    return cache_folder.home() / cache_folder.sources()
 
 
 def _device() -> str:
@@ -101,7 +109,7 @@ def _device() -> str:
 def _sources() -> str:
     """The hash of our CUDA sources."""
     whole = hashlib.sha256()
-    for path in sorted((cache.KERNELS / "cuda").rglob("*.cu*")):
+    for path in sorted((cache_folder.KERNELS / "cuda").rglob("*.cu*")):
         whole.update(path.name.encode() + path.read_bytes())
     return whole.hexdigest()
 

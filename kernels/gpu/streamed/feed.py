@@ -11,7 +11,6 @@ import numpy as np
 
 from ...chunked.passing import CHUNK_BYTES, PassingFeed, chunk_bytes
 from ...chunked.rows import Chunk, ChunkedRows, cut_chunks
-from ...cpu.programs import transpose_rows as transpose_on_host
 from ...in_rows import InRows
 from .pinned import PinnedArray
 
@@ -110,6 +109,8 @@ def transposed_rows(rows: InRows, sources: int) -> ChunkedRows:
 
     The host transposes them. Nothing of them stays on the device.
     """
-    by = transpose_on_host(rows, sources)
+    from ...cpu.programs import transpose_rows  # loads Numba
+
+    by = transpose_rows(rows, sources)
     weight = None if by.weight is None else PinnedArray.of(by.weight)
     return streamed_rows(by.offsets, PinnedArray.of(by.source), weight, 0, CHUNK_BYTES)

@@ -57,14 +57,6 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
     return report
 
 
-def load_kernels(needed: Needed) -> None:
-    """Task: load the kernels for λ, and those for CPUs that a run on GPUs calls, with Numba."""
-    from ....kernels.runtime.warm import load_parts
-
-    run_cliques(needed)
-    load_parts(["join"])
-
-
 def run_cliques(needed: Needed) -> None:
     """Task: find λ of some cliques."""
     assert needed.method is not None

@@ -42,11 +42,12 @@ print(answer, sum(total.stats.cache_hits.values()), total.stats.cache_path)
 
 
 def checkout(parent: Path, factor: int = 10) -> Path:
-    """A package `mill` whose kernels folder holds this project's cache.py and two tiny kernels."""
+    """A package `mill` whose kernels folder holds this project's cache and two tiny kernels."""
     kernels = parent / "mill" / "kernels"
     kernels.mkdir(parents=True)
     (kernels / "runtime").mkdir()
-    shutil.copy(Path(cache.__file__), kernels / "runtime" / "cache.py")
+    for name in ("cache.py", "cache_folder.py", "threads.py"):
+        shutil.copy(Path(cache.__file__).with_name(name), kernels / "runtime")
     (kernels / "runtime" / "__init__.py").write_text("")
     (kernels / "__init__.py").write_text("from .runtime import cache\n\ncache.remove_unused()\n")
     (kernels / "callee.py").write_text(CALLEE.format(factor=factor))

@@ -14,7 +14,6 @@ import pytest
 
 from edgemill.kernels.gpu.preparing import processes
 from edgemill.kernels.gpu.preparing.operations import operations
-from edgemill.kernels.runtime import cache
 
 
 @pytest.mark.parametrize("shards", [False, True])
@@ -44,7 +43,7 @@ def test_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "cupy"
     kept.mkdir()
     monkeypatch.setenv("CUPY_CACHE_DIR", str(kept))
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "own")
     monkeypatch.setattr(processes, "_device", lambda: "90")
     assert not processes.is_prepared("peel")
     (kept / "a.cubin").touch()
@@ -79,7 +78,7 @@ def test_one_process_of_a_machine_compiles(tmp_path: Path, monkeypatch: pytest.M
     kept = tmp_path / "cupy"
     kept.mkdir()
     monkeypatch.setenv("CUPY_CACHE_DIR", str(kept))
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "own")
     monkeypatch.setattr(processes, "_device", lambda: "90")
     events: list[str] = []
     waiting = threading.Event()
@@ -109,7 +108,7 @@ def test_one_process_of_a_machine_compiles(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file" / "own")
+    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "file" / "own")
     monkeypatch.setattr(processes, "_device", lambda: "90")
     (tmp_path / "file").touch()
     with processes.preparing("peel"):

@@ -15,7 +15,7 @@ import pytest
 
 from edgemill.kernels.runtime.side_by_side import WarmUp
 from edgemill.kernels.runtime.warm import load_parts, parts_for
-from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, load_kernels, prepare
+from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
 from edgemill.pipeline.cluster.workers.kernel_loading import KernelLoading
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.run import warming
@@ -39,16 +39,19 @@ class Workers:
         self.called.append(function)
 
 
+@pytest.mark.parametrize("on_device", [True, False])
 @pytest.mark.parametrize("finds_lambda", [True, False])
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_compiled_kernels_are_loaded_as_the_run_needs_them(finds_lambda: bool, partitions: int) -> None:
+def test_compiled_kernels_are_loaded_as_the_run_needs_them(
+    finds_lambda: bool, partitions: int, on_device: bool
+) -> None:
     plan: Any = SimpleNamespace(
         finds_lambda=finds_lambda,
         method="peel",
         partitions=partitions,
         is_whole=partitions == 1,
         compact_rows=False,
-        ingest_on_device=True,
+        ingest_on_device=on_device,
         source=SimpleNamespace(kind="integer"),
     )
     first: Any = Workers(compiled=False)
@@ -56,7 +59,8 @@ def test_compiled_kernels_are_loaded_as_the_run_needs_them(finds_lambda: bool, p
     assert first.called == [is_prepared, prepare]
     later: Any = Workers(compiled=True)
     assert warming._warm_gpus(later, plan) == []
-    assert later.called == [is_prepared, load_packing, *[load_kernels] * (finds_lambda and partitions == 1)]
+    for_reading = load_packing if on_device else load_parts
+    assert later.called == [is_prepared, for_reading, *[run_cliques] * (finds_lambda and partitions == 1)]
 
 
 class Background:

@@ -1,0 +1,35 @@
+"""The folder for compiled kernels: the user's, with a folder for each state of the sources. Does not load Numba."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+
+KERNELS = Path(__file__).resolve().parent.parent
+"""The folder of the kernels' sources."""
+
+
+def home() -> Path:
+    """The folder of the folders; `cache` tells which it is. It may not exist yet.
+
+    Raises RuntimeError if neither the environment nor the system names a home folder.
+    """
+    if chosen := os.environ.get("EDGEMILL_CACHE_DIR"):
+        project = Path(chosen).expanduser().absolute()
+    elif shared := os.environ.get("XDG_CACHE_HOME"):
+        project = Path(shared).absolute() / "edgemill"
+    else:
+        project = Path.home() / ".cache" / "edgemill"
+    return project / "kernels"
+
+
+@lru_cache(maxsize=1)
+def sources() -> str:
+    """The hash of the kernels' sources in Python: 32 hexadecimal digits."""
+    whole = hashlib.sha256()
+    for source in sorted(KERNELS.rglob("*.py"), key=lambda path: path.relative_to(KERNELS).as_posix()):
+        text = source.read_bytes()
+        whole.update(f"{source.relative_to(KERNELS).as_posix()} {len(text)}\n".encode() + text)
+    return whole.hexdigest()[:32]
