@@ -85,6 +85,24 @@ def test_a_name_that_is_not_there_would_be_noticed() -> None:
     assert "edgemill_exchanges_total" not in samples()
 
 
+def test_expected_annotations_are_those_of_the_rules() -> None:
+    """Prometheus itself compares them, but not in CI (`make systems`)."""
+    expected = yaml.safe_load((FOLDER.parents[1] / "tests" / "systems" / "prometheus" / "rules.test.yaml").read_text())
+    texts = {rule["alert"]: rule["annotations"] for rule in rules()}
+    alerts = [
+        (test["alertname"], alert["exp_annotations"])
+        for of_rules in expected["tests"]
+        for test in of_rules["alert_rule_test"]
+        for alert in test["exp_alerts"]
+    ]
+    assert {name for name, _ in alerts} == texts.keys()
+    for name, told in alerts:
+        assert told.keys() == texts[name].keys()
+        for key, text in texts[name].items():
+            pattern = ".*".join(map(re.escape, re.split(r"\{\{.*?\}\}", text)))
+            assert re.fullmatch(pattern, told[key]), (name, key)
+
+
 def test_what_alerts_tell() -> None:
     known = samples()
     for rule in rules():
