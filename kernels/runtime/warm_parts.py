@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .. import cpu
-from ..cpu.arrays.gather import nonzero, numbers
 from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
 from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.forest import mark_forest
@@ -60,7 +59,6 @@ def _triangle_rows() -> Adjacency:
 def _warm_rows() -> None:
     _, offsets, high = _triangle()
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
-    numbers(len(nonzero(high)))
 
 
 def _warm_pairs() -> None:

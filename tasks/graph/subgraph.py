@@ -89,7 +89,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     support, outer = supports(counted, parts), counted.outer.copy()
     for reply in parts.values():
         outer[reply.edge] = True
-    number = _nonzero(support)
+    number = np.flatnonzero(support).astype(np.int32)
     ghosts = _ghosts(owned, counted, parts, partitions)
     ghost_number = np.concatenate([number[:0], *(g.edge for g in ghosts)])
     ghost_offsets = order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64))
@@ -118,7 +118,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         is_owned = np.zeros_like(low, np.bool_)
         is_owned[local[: len(number)]] = True
     else:
-        local, is_owned = _numbers(edges, low), np.ones_like(low, np.bool_)
+        local, is_owned = np.arange(edges, dtype=np.int32, like=low), np.ones_like(low, np.bool_)
     offsets, subscriber = _subscribers(number, counted, parts)
     return Subgraph(
         owned.partition,
@@ -142,24 +142,6 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
             len(number),
         ),
     )
-
-
-def _nonzero(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The positions of the values that are not 0."""
-    if not kernels.on_host(values):
-        return np.flatnonzero(values).astype(np.int32)
-    from ...kernels.cpu.arrays.gather import nonzero
-
-    return nonzero(values)
-
-
-def _numbers(count: int, like: NDArray[np.int32]) -> NDArray[np.int32]:
-    """0 … count - 1, where `like` is."""
-    if not kernels.on_host(like):
-        return np.arange(count, dtype=np.int32, like=like)
-    from ...kernels.cpu.arrays.gather import numbers
-
-    return numbers(count)
 
 
 def _by_kind(owned: OwnedEdges, outer: NDArray[np.bool_], partitions: int) -> tuple[int, int, int]:
