@@ -39,6 +39,7 @@ __all__ = [
     "lookup",
     "merge_rows",
     "nest",
+    "nonzero",
     "on_host",
     "order_pairs",
     "pack_lists",
@@ -226,6 +227,11 @@ def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Neste
 def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
     """`values[index]`, by all threads. `index` is int32 or int64, and ≥ 0."""
     return _backend(values).take(values, index)
+
+
+def nonzero(values: IntArray | NDArray[np.bool_]) -> IntArray:
+    """The positions of the values that are not 0, int32, ascending, by all threads; at most 2^31 - 1 values."""
+    return _backend(values).nonzero(values)
 
 
 def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

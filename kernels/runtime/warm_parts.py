@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .. import cpu
+from ..cpu.arrays.gather import numbers
 from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
 from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.forest import mark_forest
@@ -77,6 +78,7 @@ def _warm_gather() -> None:
     cpu.take(many, many)
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
+    cpu.nonzero(many), cpu.nonzero(many > 0), numbers(MANY)
 
 
 def _warm_scatter() -> None:

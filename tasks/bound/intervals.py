@@ -30,10 +30,15 @@ class Intervals(SizedArrays):
 
 def intervals(subgraph: Subgraph, low: NDArray[np.int32], high: NDArray[np.int32]) -> Intervals:
     """Expand intervals [owned local edges] to all owned edges. Edges without triangles have [0, 0]."""
-    full = np.zeros_like(subgraph.support)
+    full = _zeros(subgraph.support)
     kernels.store(full, subgraph.number, low)
     if low is high or np.array_equal(low, high):
         return Intervals(full, full)
-    above = np.zeros_like(subgraph.support)
+    above = _zeros(subgraph.support)
     kernels.store(above, subgraph.number, high)
     return Intervals(full, above)
+
+
+def _zeros(like: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Zeros. The system clears their memory when threads write to it; `zeros_like` writes all of it in one thread."""
+    return np.zeros(len(like), np.int32) if kernels.on_host(like) else np.zeros_like(like)

@@ -89,7 +89,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     support, outer = supports(counted, parts), counted.outer.copy()
     for reply in parts.values():
         outer[reply.edge] = True
-    number = np.flatnonzero(support).astype(np.int32)
+    number = kernels.nonzero(support)
     ghosts = _ghosts(owned, counted, parts, partitions)
     ghost_number = np.concatenate([number[:0], *(g.edge for g in ghosts)])
     ghost_offsets = order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64))

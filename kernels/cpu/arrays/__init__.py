@@ -4,7 +4,7 @@ May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module 
 name has the same operations for CuPy arrays.
 """
 
-from .gather import join, store, take
+from .gather import join, nonzero, store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import bincount, scatter_max, scatter_sum
@@ -14,6 +14,7 @@ __all__ = [
     "bincount",
     "join",
     "lookup",
+    "nonzero",
     "order_pairs",
     "pack_lists",
     "positions_by_group",

@@ -1,4 +1,4 @@
-"""Gather and scatter by all threads: NumPy indexes with one."""
+"""Gather, scatter, copies and positions by all threads: NumPy uses one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
+from ...graph import IntArray
 from ...runtime.cache import cached_njit
 from .places import places
 from .sort import MANY
@@ -27,6 +28,31 @@ def _take(values, index, taken):
 def _store(target, index, values):
     for i in prange(index.size):
         target[index[i]] = values[i]
+
+
+@cached_njit(parallel=True)
+def _count(values, cuts, found):
+    for run in prange(found.size):
+        hits = 0
+        for i in range(cuts[run], cuts[run + 1]):
+            hits += values[i] != 0
+        found[run] = hits
+
+
+@cached_njit(parallel=True)
+def _write(values, cuts, starts, positions):
+    for run in prange(starts.size):
+        to = starts[run]
+        for i in range(cuts[run], cuts[run + 1]):
+            if values[i] != 0:
+                positions[to] = i
+                to += 1
+
+
+@cached_njit(parallel=True)
+def _number(numbers):
+    for i in prange(numbers.size):
+        numbers[i] = i
 
 
 def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
@@ -57,6 +83,35 @@ def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
             pieces = [joined[a:b] for a, b in pairwise(ends)]
             deque(pool.map(np.copyto, pieces, parts), 0)
     return joined
+
+
+def copied(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy, made by all threads."""
+    return join(np.array_split(values, get_num_threads()))
+
+
+def nonzero(values: NDArray[Any]) -> IntArray:
+    """The positions of the values that are not 0; see `kernels.nonzero`."""
+    if len(values) < MANY:
+        return np.flatnonzero(values).astype(np.int32)
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    runs = get_num_threads()
+    cuts = np.linspace(0, len(values), runs + 1).astype(np.int64)
+    found = np.empty(runs, np.int64)
+    _count(values, cuts, found)
+    positions = np.empty(int(found.sum()), np.int32)
+    _write(values, cuts, np.cumsum(found) - found, positions)
+    return positions
+
+
+def numbers(count: int) -> IntArray:
+    """0 … count - 1, int32."""
+    if count < MANY:
+        return np.arange(count, dtype=np.int32)
+    found = np.empty(count, np.int32)
+    _number(found)
+    return found
 
 
 def _narrow(index: NDArray[Any], size: int) -> NDArray[Any]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...graph import Adjacency, IntArray, Topology
 from ..adjacency import adjacency, compact
+from ..arrays.gather import copied
 from .cascade import REMOVED, Cascade, set_to
 from .live_rows import LiveRows
 from .scan import Live, below, not_removed
@@ -20,8 +21,8 @@ class Peeling:
     def __init__(
         self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
     ) -> None:
-        self.count = count.copy()
-        self.low = np.zeros(topology.edges, np.int32) if low is None else low.copy()
+        self.count = copied(count)
+        self.low = np.zeros(topology.edges, np.int32) if low is None else copied(low)
         self.left = topology.edges
         self.level, self.levels = level, levels
         self.removed = np.zeros(0, np.int32)

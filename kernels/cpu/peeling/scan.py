@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ...graph import GONE, IntArray
 from ...runtime.cache import cached_njit
+from ..arrays.gather import join, numbers
 
 
 @cached_njit(parallel=True)
@@ -39,7 +40,7 @@ class Live:
     """The remaining edges of one peeling, in one run for each thread. Mutable."""
 
     def __init__(self, edges: int) -> None:
-        self.live = np.arange(edges, dtype=np.int32)
+        self.live = numbers(edges)
         self._cut(edges)
         self.weak = np.empty(edges, np.int32)
         self.start: IntArray | None = None
@@ -47,7 +48,7 @@ class Live:
 
     def share_out(self) -> None:
         """Make the runs equally long. Edges of one run may go long before those of another."""
-        self.live = np.concatenate([self.live[a:b] for a, b in zip(self.first, self.stop, strict=True)])
+        self.live = join([self.live[a:b] for a, b in zip(self.first, self.stop, strict=True)])
         self._cut(len(self.live))
 
     def _cut(self, edges: int) -> None:
@@ -74,7 +75,7 @@ def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
     least = np.empty(len(live.first), np.int32)
     _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least, live.start)
     runs = [live.weak[a:b] for a, b in zip(live.first, found, strict=True)]
-    return np.concatenate(runs), int(least.min())
+    return join(runs), int(least.min())
 
 
 @cached_njit(parallel=True)

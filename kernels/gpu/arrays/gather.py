@@ -1,4 +1,4 @@
-"""Gather and scatter, by CuPy."""
+"""Gather, scatter and positions, by CuPy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import cupy
 def take(values: Any, index: Any) -> Any:
     """`values[index]`."""
     return values[index]
+
+
+def nonzero(values: Any) -> Any:
+    """The positions of the values that are not 0."""
+    return cupy.flatnonzero(values).astype(cupy.int32)
 
 
 def join(parts: Sequence[Any]) -> Any:
