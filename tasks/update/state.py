@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from ...kernels.graph import Topology
 from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..ids.identity import Ids
-from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
 from .merging import NumberedGraph
@@ -63,12 +62,15 @@ def write_state(place: Folder, run: str, state: State) -> int:
 
     Raises UsageError if it cannot be written, OutOfRoom for a full disk.
     """
-    arrays = dict(_arrays(state))
+    arrays = {name: _little_endian(array) for name, array in _arrays(state)}
     try:
         if place.is_local:
             Path(place.url).mkdir(0o700, parents=True)
-        with ThreadPoolExecutor() as writers:
-            files = dict(zip(arrays, writers.map(lambda name: _write(place, name, arrays[name]), arrays), strict=True))
+        with ThreadPoolExecutor() as pool:
+            entries = pool.map(_entry, arrays.values())  # other threads write meanwhile
+            for _ in pool.map(lambda name: _write(place, name, arrays[name]), arrays):
+                pass  # raises the first error
+            files = dict(zip(arrays, entries, strict=True))
         index = {
             "format": FORMAT,
             "format_version": VERSION,
@@ -126,23 +128,31 @@ def _ids(found: Mapping[str, NDArray[Any]], vertices: int) -> Ids:
     return pa.LargeStringArray.from_buffers(vertices, pa.py_buffer(found["starts"]), pa.py_buffer(found["text"]))
 
 
-def _write(place: Folder, name: str, array: NDArray[Any]) -> dict[str, Any]:
-    """Write an array to a new file, and describe it."""
-    array = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
-    content = array.data.cast("B") if array.size else memoryview(b"")
-    if place.is_local:
-        handle = open_own(Path(place.url, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own=3)
-        with open(handle, "wb") as file:
-            hashed = HashedFile(file)
-            for start in range(0, len(content), _STEP):
-                hashed.write(content[start : start + _STEP])
-            file.flush()
-            os.fsync(file.fileno())
-        digest = hashed.sha256
-    else:
+def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _content(array: NDArray[Any]) -> memoryview:
+    return array.data.cast("B") if array.size else memoryview(b"")
+
+
+def _entry(array: NDArray[Any]) -> dict[str, Any]:
+    """The entry of an array in the index."""
+    return {"dtype": array.dtype.str, "bytes": array.nbytes, "sha256": sha256(_content(array)).hexdigest()}
+
+
+def _write(place: Folder, name: str, array: NDArray[Any]) -> None:
+    """Write an array to a new file."""
+    content = _content(array)
+    if not place.is_local:
         place.write(name, bytes(content))
-        digest = sha256(content).hexdigest()
-    return {"dtype": array.dtype.str, "bytes": len(content), "sha256": digest}
+        return
+    handle = open_own(Path(place.url, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own=3)
+    with open(handle, "wb") as file:
+        for start in range(0, len(content), _STEP):
+            file.write(content[start : start + _STEP])
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _read(place: Folder, name: str, file: Mapping[str, Any]) -> NDArray[Any]:
