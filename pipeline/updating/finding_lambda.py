@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.cpu.update import values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.threads import kernel_threads
 from ...tasks.update.order import Order
@@ -66,6 +67,7 @@ def find_lambda(
                     most_listed=max(MOST_LISTED * change.before.edges, LEAST_ROOM),
                     peels_rest=True,
                 )
+                support, touched, changed = values_since(before, made.origin, made.changed, made.support_change)
         except OverBudget as over:
             spent, most = over.triangles, decision.most_work
             events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)
@@ -76,11 +78,6 @@ def find_lambda(
         else:
             if made.peeled_from is not None:
                 events.emit("rest_peeled", level=made.peeled_from, edges=made.peeled, of=made.edges.edges)
-            known = made.origin >= 0
-            support = made.support_change.copy()
-            support[known] += before[made.origin[known]]
-            touched = made.changed | (made.support_change != 0)
-            changed = int(np.count_nonzero(made.changed & known))
             since = Since(made.origin, made.changed)
             return FoundLambda(made.edges, support, made.order, touched, since, changed, made.triangles, decision)
     with events.stage("bound", 0), kernel_threads(threads):

@@ -34,15 +34,13 @@ class ReadGraph:
 
 
 def read_graph(engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str) -> ReadGraph:
-    """The graph of an input, in one bucket. Raises InputError as the stages `read` and `number` do."""
+    """The graph of an input. Each thread numbers one bucket. Raises InputError as the stages `read` and `number` do."""
     blocks = plan_blocks(source, settings.rows_per_block or BLOCK_ROWS)
     read, rows = ingesting.read(engine, events, source, blocks, nulls, MemorySpace.HOST)
-    buckets = ingesting.number(engine, events, source, read, 1, MemorySpace.HOST)
-    (ids,), (edges,) = buckets.ids, buckets.edges
-    high = edges.highs[edges.high].astype(np.int32, copy=False)
-    graph = NumberedGraph(ids.ids, Topology(edges.low, high, len(ids)))
+    threads = max(1, min(engine.capacity.threads, len(blocks)))
+    buckets = ingesting.number(engine, events, source, read, threads, MemorySpace.HOST)
     counts = RowCounts(rows.rows, rows.self_loops, rows.duplicates + buckets.duplicates, rows.nulls, rows.filtered)
-    return ReadGraph(graph, counts)
+    return ReadGraph(NumberedGraph.of_buckets(engine.gather(buckets.ids), engine.gather(buckets.edges)), counts)
 
 
 def graph_of_result(result: Result) -> NumberedGraph:

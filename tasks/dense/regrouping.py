@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.cpu.nest import containing, nest_few, subtree_minima
 from ...kernels.cpu.regroup import NO_LIMIT, limits, mark_over
 from ...kernels.graph import Nested, Topology
@@ -28,7 +29,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InputError
 from .earlier import EarlierGroups
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ def regroup(change: ChangedEdges, earlier: EarlierGroups, most: int) -> Regroupe
     `earlier.vertex` has the numbering of `change`. Raises InputError if `earlier` is not the hierarchy of the first
     graph.
     """
-    new = np.flatnonzero(change.changed)
+    new, lost = kernels.nonzero(change.changed), kernels.nonzero(change.removed)
     was = change.origin[new]
     added, moved, was = new[was < 0], new[was >= 0], was[was >= 0]
-    limit = _limits(change, moved, was)
+    limit = _limits(change, lost, moved, was)
     single = change.changed.copy()
     if (limit < NO_LIMIT).any():
         mark_over(change.after, change.level, limit, single)
@@ -84,8 +85,9 @@ def regroup(change: ChangedEdges, earlier: EarlierGroups, most: int) -> Regroupe
         return None
     chosen = single.copy()
     kept = change.forest[~change.removed[change.forest]]
-    chosen[_moved(kept, np.flatnonzero(change.removed), added)] = True
-    rows, own = np.flatnonzero(chosen), _staying(change, earlier, was, np.flatnonzero(single & ~change.changed))
+    chosen[_moved(kept, lost, added)] = True
+    rows, near = kernels.nonzero(chosen), kernels.nonzero(single & ~change.changed)
+    own = _staying(change, earlier, np.concatenate([lost, was]), near)
     left = np.flatnonzero(own > 0)
     at = _vertices_of(earlier, limit)[left]
     if (limit[at] < earlier.level[left]).any():
@@ -105,12 +107,12 @@ def regroup(change: ChangedEdges, earlier: EarlierGroups, most: int) -> Regroupe
     return Regrouped(nested, edges, triangles, rows[unites[: len(rows)]].astype(np.int32), searched)
 
 
-def _staying(change: ChangedEdges, earlier: EarlierGroups, moved: NDArray[np.int32], near: Rows) -> NDArray[np.int64]:
+def _staying(change: ChangedEdges, earlier: EarlierGroups, gone: Rows, near: Rows) -> NDArray[np.int64]:
     """[earlier components] edges that are in no smaller component and not searched one by one.
 
-    `moved` are the rows of `before` whose λ differs, `near` the rows of `after` that are searched and have not changed.
+    `gone` are the rows of `before` that were removed or whose λ differs, `near` the rows of `after` that are searched
+    and have not changed.
     """
-    gone = np.concatenate([np.flatnonzero(change.removed), moved])
     low = np.concatenate([change.before.low[gone], change.after.low[near]])
     high = np.concatenate([change.before.high[gone], change.after.high[near]])
     level = np.concatenate([change.level_before[gone], change.level[near]])
@@ -123,13 +125,14 @@ def _staying(change: ChangedEdges, earlier: EarlierGroups, moved: NDArray[np.int
     return own
 
 
-def _limits(change: ChangedEdges, moved: Rows, was: NDArray[np.int32]) -> NDArray[np.int32]:
+def _limits(change: ChangedEdges, lost: Rows, moved: Rows, was: Rows) -> NDArray[np.int32]:
     """[vertices] the level up to which the forest still connects the vertex as before.
 
-    `moved` are the rows of `after` whose λ differs, and `was` are these edges as rows of `before`.
+    `lost` are the rows of `before` that were removed, `moved` the rows of `after` whose λ differs, and `was` are these
+    edges as rows of `before`.
     """
     now = np.full(change.before.edges, NO_LIMIT, np.int32)
-    now[change.removed] = -1
+    now[lost] = -1
     fell = change.level[moved] < change.level_before[was]
     now[was[fell]] = change.level[moved[fell]]
     forest = change.forest
@@ -145,11 +148,10 @@ def _vertices_of(earlier: EarlierGroups, limit: NDArray[np.int32]) -> NDArray[np
     return (subtree_minima(earlier.parent, found) & (2**32 - 1)).astype(np.int32)
 
 
-def _moved(rows: NDArray[np.int32], removed: Rows, added: Rows) -> Rows:
+def _moved(rows: Rows, removed: Rows, added: Rows) -> NDArray[np.int64]:
     """The rows of edges in the second graph that were `rows` of the first, which lost and got others at these rows."""
     kept = rows - np.searchsorted(removed, rows)
-    moved: Rows = kept + np.searchsorted(added - np.arange(len(added)), kept, side="right")
-    return moved
+    return kept + np.searchsorted(added - np.arange(len(added), dtype=np.int32), kept, side="right")
 
 
 def _contradiction() -> InputError:

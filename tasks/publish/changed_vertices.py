@@ -62,8 +62,9 @@ def changed_vertices(
     if may_fall.any():
         at_these = np.zeros(after.edges, np.bool_)
         mark_over(after, lam, np.where(may_fall, -1, NO_LIMIT).astype(np.int32), at_these)
-        rows = np.flatnonzero(at_these)
-        there = EdgePart(Topology(after.low[rows], after.high[rows], count), lam[rows], lam[rows])
+        rows = kernels.nonzero(at_these)
+        low, high, own = (kernels.take(values, rows) for values in (after.low, after.high, lam))
+        there = EdgePart(Topology(low, high, count), own, own)
         most = np.maximum(most, there.most_at_ends(count))
     return BucketVertices(before.bucket, degree, before.triangles + supports // 2, most, most)
 

@@ -6,17 +6,20 @@ Both graphs are sorted, so all comparisons are merges of sorted arrays. Takes me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
 from ..ids import identity
 from ..ids.identity import Ids
-from .searching import among, rows_before
+from ..ingest.numbering import BucketEdges, BucketIds
+from .searching import FEW, among, mark_ends, rows_before
 
 MAX_VERTICES = 2**31 - 1
 """Most vertices of both graphs together, which are numbered with int32."""
@@ -30,6 +33,23 @@ class NumberedGraph(SizedArrays):
     """[vertices] ascending, distinct. A vertex may have no edge."""
     edges: Topology
     """Edges between positions in `ids`."""
+
+    @classmethod
+    def of_buckets(cls, ids: Sequence[BucketIds], edges: Sequence[BucketEdges]) -> NumberedGraph:
+        """The graph in these buckets, all of a graph. One thread copies each."""
+        joined = identity.concatenate([own.ids for own in ids])
+        cuts = np.cumsum([0, *map(len, edges)])
+        low, high = np.empty(cuts[-1], np.int32), np.empty(cuts[-1], np.int32)
+
+        def write(own: BucketEdges) -> None:
+            rows = slice(cuts[own.bucket], cuts[own.bucket + 1])
+            np.add(own.low, own.starts[own.bucket], out=low[rows], casting="unsafe")
+            high[rows] = own.highs[own.high]
+
+        with ThreadPoolExecutor(len(edges)) as pool:
+            for _ in pool.map(write, edges):
+                pass
+        return cls(joined, Topology(low, high, len(joined)))
 
 
 @dataclass(frozen=True)
@@ -98,14 +118,15 @@ class Change(SizedArrays):
             return NumberedGraph(self.ids, Topology(after.low, after.high, len(self.ids)))
         number = np.cumsum(self.stays, dtype=np.int32) - np.int32(1)
         ids = identity.take(self.ids, np.flatnonzero(self.stays))
-        return NumberedGraph(ids, Topology(number[after.low], number[after.high], len(ids)))
+        return NumberedGraph(ids, _moved(after, number, len(ids)))
 
     def touched_vertices(self, after: Topology, touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """[vertices of the second graph] whether the vertex is new, has lost an edge, or is an end of an edge of the
         second graph, `after`, for which `touched` [edges] is true.
         """
         found = _others(self.own, len(self.ids))
-        for ends, rows in ((self.before, self.removed), (after, touched)):
+        for ends, mask in ((self.before, self.removed), (after, touched)):
+            rows = kernels.nonzero(mask)
             found[ends.low[rows]] = found[ends.high[rows]] = True
         return found[self.stays]
 
@@ -136,10 +157,7 @@ def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: Numbered
     stays[old] = False
     stays[new] = True
     if not stays.all():
-        named = ~stays
-        for ends in (before.low, before.high):
-            rows = np.flatnonzero(named[ends])
-            stays[ends[rows[~removed[rows]]]] = True
+        mark_ends(before, removed, stays)
     counts = BatchCounts(
         present=int(np.count_nonzero(is_known & ~is_deleted)),
         absent=int(np.count_nonzero(~among(minus, before))),
@@ -173,16 +191,12 @@ def _without_strangers(change: Change) -> Change:
     kept = ~strange
     number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     ids = identity.take(change.ids, np.flatnonzero(kept))
-
-    def moved(edges: Topology) -> Topology:
-        return Topology(number[edges.low], number[edges.high], len(ids))
-
     return Change(
         ids,
         number[change.own],
-        moved(change.before),
+        _moved(change.before, number, len(ids)),
         change.removed,
-        moved(change.added),
+        _moved(change.added, number, len(ids)),
         change.stays[kept],
         change.came,
         change.counts,
@@ -204,7 +218,14 @@ def _union(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
 def _renumbered(graph: NumberedGraph, number: NDArray[np.int32], ids: Ids) -> Topology:
     if len(graph.ids) == len(ids):
         return Topology(graph.edges.low, graph.edges.high, len(ids))
-    return Topology(number[graph.edges.low], number[graph.edges.high], len(ids))
+    return _moved(graph.edges, number, len(ids))
+
+
+def _moved(edges: Topology, number: NDArray[np.int32], vertices: int) -> Topology:
+    """The edges with new numbers of vertices, `number` [old numbers], of which there are `vertices`."""
+    if edges.edges <= FEW:  # without kernels, as in `searching`
+        return Topology(number[edges.low], number[edges.high], vertices)
+    return Topology(kernels.take(number, edges.low), kernels.take(number, edges.high), vertices)
 
 
 def _chosen(edges: Topology, rows: NDArray[np.bool_]) -> Topology:

@@ -1,4 +1,4 @@
-"""Searches for edges among other edges: a few by NumPy, many by kernels. All edges are sorted by (low, high).
+"""Searches for edges among others, all sorted by (low, high), and for ends of edges: few by NumPy, many by kernels.
 
 A batch is small in most nights. Searched here, it needs no kernel, so that Numba is not loaded where nothing changes.
 """
@@ -50,3 +50,14 @@ def among(edges: Topology, others: Topology) -> NDArray[np.bool_]:
     at = np.minimum(rows_before(edges, others), edges.edges - 1)
     found[at[(edges.low[at] == others.low) & (edges.high[at] == others.high)]] = True
     return found
+
+
+def mark_ends(edges: Topology, left_out: NDArray[np.bool_], marked: NDArray[np.bool_]) -> None:
+    """Set `marked` [vertices] for the ends of all edges for which `left_out` [edges] is false."""
+    if edges.edges > FEW:
+        from ...kernels.cpu.update import mark_ends as by_kernel  # loads Numba
+
+        by_kernel(edges, left_out, marked)
+        return
+    for ends in (edges.low, edges.high):
+        marked[ends[~left_out]] = True

@@ -122,6 +122,7 @@ def update_order(
         listed = MOST if most_listed is None else most_listed
         at = work_of_rest(order) // REST if peels_rest else np.zeros(0, np.int64)
         replayed = replay(union, rows, ends, (most - looked) // REPLAYED, listed, at, in_one_thread)
+    del rows  # what follows needs their memory
     level, peeled = replayed.stopped_at, 0
     if level is not None:
         if not peels_rest or level < 0:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.cpu.nest import containing, nest_few
 from ...kernels.cpu.regroup import limits, mark_over, mark_within
-from ...kernels.cpu.update import among
+from ...kernels.cpu.update import among, level_sums, mark_ends, values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.side_by_side import Parts, WarmUp
 from ..device import MemorySpace
@@ -39,15 +39,22 @@ def _update(removed: NDArray[np.bool_], added: int) -> None:
 
 def _warm_deletions() -> None:
     _update(np.arange(4) == 0, 0)
+    one = np.zeros(1, np.int32)
+    mark_ends(Topology(one, one, 1), one > 0, one > 0)
 
 
 def _warm_insertions() -> None:
     _update(np.zeros(4, np.bool_), 1)
+    level_sums(np.zeros(1, np.int32), np.zeros(1, np.int32))
 
 
 def _warm_groups() -> None:
-    """Call the kernels that find groups from those of an earlier result, on an edge."""
+    """Call the kernels that find groups, and values of edges, from those of an earlier result, on an edge."""
     zero, one, vertex = np.zeros(1, np.int32), np.ones(1, np.int32), np.zeros(2, np.int32)
+    for is_writable in (True, False):  # a column of a table may be read-only, which is another type to the compiler
+        one.flags.writeable = is_writable
+        values_since(one, zero, one > 0, zero)
+    one.flags.writeable = True
     edge = Topology(zero, one, 2)
     nested, _ = nest_few(zero, one, one, 2)
     containing(zero, one, one, nested.vertex, nested.level, nested.parent)

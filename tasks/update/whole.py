@@ -44,7 +44,7 @@ def recorded_order(rows: NDArray[np.int32], subgraph: Subgraph, peeled: Peeled) 
     lam, count, remainder = np.zeros((3, len(rows)), np.int32)
     for target, values in ((lam, peeled.low), (count, record.count), (remainder, record.remainder)):
         kernels.store(target, own, values)
-    none = np.flatnonzero(lam == 0).astype(np.int32)
+    none = kernels.nonzero(lam == 0)
     removed = kernels.join([none, kernels.take(own, record.removed)])
     return Order(lam, places(removed, lam), count, remainder)
 
@@ -54,8 +54,10 @@ def work_of_rest(order: Order) -> NDArray[np.int64]:
 
     It is their triangles, counted once for each edge that has the least level in it.
     """
-    by_level = np.bincount(order.lam, order.count, minlength=1)
-    return np.cumsum(by_level[::-1])[::-1].astype(np.int64)
+    from ...kernels.cpu.update import level_sums  # runs without an earlier result import this module, too
+
+    by_level = level_sums(order.lam, order.count)
+    return np.cumsum(by_level[::-1])[::-1]
 
 
 def peel_rest(union: Union, level: int) -> int:
@@ -65,7 +67,7 @@ def peel_rest(union: Union, level: int) -> int:
     those of λ ≥ `level`, and each of them has the same λ among them as in the graph. Raises InternalError if one has
     not.
     """
-    rows = np.flatnonzero(union.key >= level << KEY_BITS).astype(np.int32)
+    rows = kernels.nonzero(union.key >= level << KEY_BITS)
     low, high = (kernels.take(end, rows) for end in (union.edges.low, union.edges.high))
     _, order = order_from_nothing(Topology(low, high, union.edges.vertices))
     if order.lam.min(initial=level) < level:

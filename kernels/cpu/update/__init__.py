@@ -6,9 +6,9 @@ with `merging`, which has the state that the others change, then `descent` (dele
 among others.
 """
 
-from .comparing import among, rows_before
+from .comparing import among, mark_ends, rows_before
 from .descent import descend
-from .merging import Union, leave_out, level_ends, merge
+from .merging import Union, leave_out, level_ends, level_sums, merge, values_since
 from .order_counts import order_counts
 from .removed_triangles import removed_triangles
 from .replay import Replayed, replay
@@ -20,9 +20,12 @@ __all__ = [
     "descend",
     "leave_out",
     "level_ends",
+    "level_sums",
+    "mark_ends",
     "merge",
     "order_counts",
     "removed_triangles",
     "replay",
     "rows_before",
+    "values_since",
 ]

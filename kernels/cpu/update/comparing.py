@@ -72,3 +72,16 @@ def among(edges: Topology, others: Topology) -> AnyArray:
         return found
     _among(edges.low, edges.high, others.low, others.high, found)
     return found
+
+
+@cached_njit(parallel=True)
+def _mark_ends(low, high, left_out, marked):
+    for e in prange(low.size):
+        if not left_out[e]:
+            marked[low[e]] = True
+            marked[high[e]] = True
+
+
+def mark_ends(edges: Topology, left_out: AnyArray, marked: AnyArray) -> None:
+    """Set `marked`, bool [vertices], for the ends of all edges for which `left_out`, bool [edges], is false."""
+    _mark_ends(edges.low, edges.high, left_out, marked)

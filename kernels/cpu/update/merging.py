@@ -13,6 +13,7 @@ from numba import get_num_threads, prange
 
 from ...graph import KEY_BITS, AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
+from ..arrays.gather import nonzero
 from ..arrays.lookup import count_below
 from .comparing import rows_before
 
@@ -86,7 +87,7 @@ def merge(
     mark, key = np.empty(total, np.uint8), np.empty(total, np.int64)
     state = (edges.low, edges.high, *order)
     _merge(state, (added.low, added.high), found, low, high, mark, key, count, remainder, removed)
-    gone = np.flatnonzero(removed).astype(np.int32)
+    gone = nonzero(removed)
     if added.edges:
         gone += np.searchsorted(found - np.arange(added.edges, dtype=np.int32), gone, "right").astype(np.int32)
     topology = Topology(low, high, max(edges.vertices, added.vertices))
@@ -107,6 +108,22 @@ def level_ends(level: IntArray, time: IntArray) -> LongArray:
     ends = np.zeros((get_num_threads(), int(level.max(initial=-1)) + 1), np.int64)
     _level_ends(level, time, ends)
     return ends.max(axis=0)
+
+
+@cached_njit(parallel=True)
+def _level_sums(level, values, sums):
+    for thread in prange(sums.shape[0]):
+        own = sums[thread]
+        part = (level.size + sums.shape[0] - 1) // sums.shape[0]
+        for e in range(thread * part, min((thread + 1) * part, level.size)):
+            own[level[e]] += values[e]
+
+
+def level_sums(level: IntArray, values: IntArray) -> LongArray:
+    """The sum of the values [edges] of each level, int64 [highest level + 1], at least one entry."""
+    sums = np.zeros((get_num_threads(), int(level.max(initial=0)) + 1), np.int64)
+    _level_sums(level, values, sums)
+    return sums.sum(axis=0)
 
 
 @cached_njit(parallel=True)
@@ -162,3 +179,32 @@ def leave_out(
     out = (low, high, level, time, count, remainder, origin, changed, change)
     _leave_out(arrays, union.removed, old_level, *out)
     return Topology(low, high, union.edges.vertices), (level, time, count, remainder), origin, changed, change
+
+
+@cached_njit(parallel=True)
+def _values_since(before, origin, changed, change, support, touched, differ):
+    for block in prange(differ.size):
+        found = 0
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, origin.size)):
+            o = origin[i]
+            support[i] = change[i]
+            if o >= 0:
+                support[i] += before[o]
+                found += changed[i]
+            touched[i] = changed[i] or change[i] != 0
+        differ[block] = found
+
+
+def values_since(
+    before: IntArray, origin: IntArray, changed: AnyArray, change: IntArray
+) -> tuple[IntArray, AnyArray, int]:
+    """What an update did to the values of edges: support int32 [edges], touched bool [edges], and a number.
+
+    `before` int32 [edges before] are the supports then; `origin`, `changed` and `change` are those of `leave_out`. An
+    edge is touched if it was added, or if its λ or its support differ. The number is that of edges of both graphs whose
+    λ differs.
+    """
+    support, touched = np.empty(len(origin), np.int32), np.empty(len(origin), np.bool_)
+    differ = np.empty(-(-len(origin) // BLOCK), np.int64)
+    _values_since(before, origin, changed, change, support, touched, differ)
+    return support, touched, int(differ.sum())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....kernels.graph import Topology
 from ....kernels.runtime.threads import kernel_threads
 from ....tasks.messages import collect
@@ -46,11 +47,11 @@ def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -
     change, since = start.change, found.since
     if since is None or start.order is None:
         return None
-    rows = np.flatnonzero(found.touched)
+    rows = kernels.nonzero(found.touched)
     if len(rows) > MOST_TOUCHED * found.edges.edges:
         return None
     was = since.origin[rows]
-    old = np.concatenate([np.flatnonzero(change.removed), was[was >= 0]])
+    old = np.concatenate([kernels.nonzero(change.removed), was[was >= 0]])
     gone = _part(change.before, before, start.order.lam, old)
     come = _part(found.edges, found.support, found.order.lam, rows)
     made = changed_vertices(_values_of(start.base, change), gone, come, found.edges, found.order.lam)

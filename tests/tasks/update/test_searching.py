@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.update import searching
-from edgemill.tasks.update.searching import among, rows_before
+from edgemill.tasks.update.searching import among, mark_ends, rows_before
 from examples import examples
 
 PAIRS = list(combinations(range(9), 2))
@@ -33,3 +33,6 @@ def test_searches(few: int, own: list[tuple[int, int]], others: list[tuple[int, 
         assert among(edges_of(own), edges_of(others)).tolist() == [edge in others for edge in own]
         some = data.draw(st.permutations(others))
         assert rows_before(edges_of(own), edges_of(some)).tolist() == [bisect_left(own, edge) for edge in some]
+        marked = np.arange(9) == 3
+        mark_ends(edges_of(own), np.array([edge in others for edge in own], np.bool_), marked)
+        assert set(np.flatnonzero(marked).tolist()) == {3} | {end for edge in set(own) - set(others) for end in edge}
