@@ -164,6 +164,14 @@ def test_the_time_limit(job: Job) -> None:
     assert "restarted 1 times" in job.log
 
 
+def test_a_scheduler_that_is_starting(job: Job) -> None:
+    """It ends with the run, though bash can lose a TERM that it sends to a process between its fork and its start."""
+    loses_one = "trap 'trap - TERM' TERM\n" + WRITES_DOWN + "while true; do sleep 0.01; done\n"
+    job.command("dask", f"#!/usr/bin/env bash\n{loses_one}")
+    job.command("edgemill", WRITES_DOWN + 'until grep -q "^dask scheduler" "$CALLS"; do sleep 0.01; done\nexit 3\n')
+    assert job.run() == 3
+
+
 def test_nothing_is_left_when_the_job_goes_back(job: Job) -> None:
     """SLURM ends the script at once."""
     job.command("dask", WAITS)
