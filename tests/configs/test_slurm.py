@@ -30,7 +30,12 @@ while words[0].startswith("--"):
     words.pop(0)
 nodes = [subprocess.Popen(words, start_new_session=True) for _ in range(int(os.environ["SLURM_NNODES"]))]
 
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def stop(*_):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write("srun terminated\\n")
+    sys.exit(143)
+
+signal.signal(signal.SIGTERM, stop)
 try:
     for node in nodes:
         node.wait()
@@ -170,6 +175,17 @@ def test_a_scheduler_that_is_starting(job: Job) -> None:
     job.command("dask", f"#!/usr/bin/env bash\n{loses_one}")
     job.command("edgemill", WRITES_DOWN + 'until grep -q "^dask scheduler" "$CALLS"; do sleep 0.01; done\nexit 3\n')
     assert job.run() == 3
+
+
+def test_workers_that_take_a_while_to_end(job: Job) -> None:
+    """They end with the scheduler, which removes its file first; SLURM would kill them with srun."""
+    slow = WAITS.replace("echo $$", """trap 'rm "$file"; exit' TERM; echo $$""")
+    slow = slow.replace("exec sleep 600", "while true; do sleep 0.01; done")
+    slow = slow.replace('while kill -0 "$(<"$file")" 2>/dev/null', 'echo connected >>"$CALLS"; while [[ -e $file ]]')
+    job.command("dask", slow + "sleep 0.5\n")
+    job.command("edgemill", WRITES_DOWN + 'until [[ $(grep -c connected "$CALLS") == 2 ]]; do sleep 0.01; done\n')
+    assert job.run() == 0
+    assert job.called("srun") == []
 
 
 def test_nothing_is_left_when_the_job_goes_back(job: Job) -> None:
