@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import Nested
+from .arrays.scatter import bincount
 from .runtime import source
 
 _BLOCK = 256
@@ -24,7 +25,7 @@ def nest(low: Any, high: Any, level: Any, vertices: int) -> Nested:
     if not edges:
         none = cupy.empty(0, np.int32)
         return Nested(cupy.full(vertices, -1, np.int32), none, none, none, none)
-    sizes = cupy.bincount(level, minlength=1)[::-1].get()
+    sizes = bincount(level, int(level.max()) + 1)[::-1].get()
     room = min(edges, max(MIN_ROOM, edges // EDGES_A_COMPONENT))
     ordered = _by_level(level, sizes)
     while (found := _unite_levels(ordered, low, high, sizes, vertices, room))[0] > room:

@@ -128,7 +128,8 @@ def start_bands(subgraph: Subgraph, highest: int) -> Bands:
 
 def support_histogram(subgraph: Subgraph) -> NDArray[np.int64]:
     """[highest support + 1] number of owned edges by support; edges without triangles are not counted."""
-    return kernels.to_host(np.bincount(subgraph.support[subgraph.number]))
+    support = subgraph.support[subgraph.number]
+    return kernels.to_host(kernels.bincount(support, int(support.max()) + 1 if len(support) else 0))
 
 
 def highest_lambda(histogram: NDArray[np.int64]) -> int:

@@ -189,4 +189,4 @@ def _subscribers(
         return no_offsets, np.zeros(0, np.int16, like=number)
     index = order.lookup(number, np.concatenate(edges))
     by_edge = order.order_by(index, len(number))
-    return order.offsets(np.bincount(index, minlength=len(number))), np.concatenate(senders)[by_edge]
+    return order.offsets(kernels.bincount(index, len(number))), np.concatenate(senders)[by_edge]

@@ -7,6 +7,10 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ..runtime import source
+
+_BLOCK = 512
+
 
 def scatter_sum(index: Any, values: Any, size: int) -> Any:
     """The sum of the values with each index."""
@@ -23,5 +27,13 @@ def scatter_max(index: Any, values: Any, size: int) -> Any:
 
 
 def bincount(index: Any, size: int) -> Any:
-    """How often each index occurs."""
-    return cupy.bincount(index, minlength=size)
+    """How often each index occurs, which is int32 or int64.
+
+    CuPy's function also looks for negative indices and the largest one, with kernels that take 5 s to compile.
+    """
+    counts = cupy.zeros(size, np.int64)
+    if len(index):
+        kernel = source.kernel(f"arrays/count:count_{index.dtype.name}")
+        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts.view(np.uint64))
+        kernel((source.grid(len(index), _BLOCK, 32),), (_BLOCK,), arguments)
+    return counts

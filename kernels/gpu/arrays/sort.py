@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from ...graph import MAX_LOCAL_EDGES
+from .scatter import bincount
 
 SORTED_AT_ONCE = 2**28
 """Pairs that one sort takes, or somewhat more. A sort takes about 50 bytes a pair."""
@@ -18,7 +19,7 @@ def order_pairs(low: Any, high: Any, lows: int, highs: int) -> Any:
     """The permutation that sorts pairs by (low, high), int32 for many pairs. Equal pairs keep their order."""
     if len(low) <= SORTED_AT_ONCE or len(low) > MAX_LOCAL_EDGES:
         return _order(low, high)
-    ends = cupy.cumsum(cupy.bincount(low, minlength=lows))
+    ends = cupy.cumsum(bincount(low, lows))
     bounds = cupy.searchsorted(ends, cupy.arange(SORTED_AT_ONCE, len(low), SORTED_AT_ONCE)) + 1
     cuts = [0, *bounds.tolist(), lows]
     by = cupy.empty(len(low), np.int32)

@@ -106,6 +106,7 @@ def _own_kernels() -> Iterator[Operation]:
         yield partial(_compile, "intersect", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
     for name in ("intersect:group", "rows:fill_rows", "nest:unite", "arrays/total:total_bool"):
         yield partial(_compile, name)
+    yield partial(_compile, "arrays/count:count_int32")
 
 
 def _compile(name: str, **options: Any) -> None:
@@ -127,7 +128,6 @@ def _scans() -> Iterator[Operation]:
             yield partial(_select, kind, length)
         for kind in ("bool", "int32"):
             yield partial(_sum_up, kind, length)
-    yield _count
     yield _sort
 
 
@@ -141,10 +141,6 @@ def _select(kind: str, length: int) -> None:
 
 def _sum_up(kind: str, length: int) -> None:
     cupy.cumsum(_ones(kind, length), dtype=np.int32)
-
-
-def _count() -> None:
-    cupy.bincount(_ones("int32"), minlength=5)
 
 
 def _sort() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from ...in_rows import InRows
 from ..runtime import source
@@ -26,11 +27,16 @@ def connected_sources(rows: InRows, own: Any, sources: int, symmetric: bool) -> 
     for at in range(ROUNDS):
         source.kernel("programs/connected:link_one", VALUE=0)(*shape, (*entries, np.int32(at), root))
         _compress(root)
-    largest = int(cupy.bincount(root[:: max(1, sources // SAMPLES)]).argmax()) if sources else -1
+    largest = _most_frequent(root[:: max(1, sources // SAMPLES)].get()) if sources else -1
     rest = (*entries, np.int32(ROUNDS), np.bool_(symmetric), np.int32(largest), root)
     source.kernel("programs/connected:link_rest", VALUE=0)(*shape, rest)
     _compress(root)
     return root
+
+
+def _most_frequent(values: NDArray[np.int32]) -> int:
+    different, times = np.unique(values, return_counts=True)
+    return int(different[times.argmax()])
 
 
 def _compress(root: Any) -> None:

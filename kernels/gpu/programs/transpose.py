@@ -9,6 +9,7 @@ import numpy as np
 
 from ...chunked.rows import ChunkedRows
 from ...in_rows import InRows
+from ..arrays.scatter import bincount
 from ..rows import row_numbers, starts_of
 from ..streamed.feed import transposed_rows
 from .push import Pushed
@@ -20,7 +21,7 @@ def transpose_rows(rows: InRows, sources: int) -> InRows:
     """
     if isinstance(rows, ChunkedRows):
         return transposed_rows(rows.home, sources)
-    offsets = starts_of(cupy.bincount(rows.source, minlength=sources))
+    offsets = starts_of(bincount(rows.source, sources))
     key = rows.source.astype(np.int64) << 32
     key |= row_numbers(rows.offsets)
     if rows.weight is None:
@@ -32,7 +33,7 @@ def transpose_rows(rows: InRows, sources: int) -> InRows:
 
 def both_ways(low: Any, high: Any, weight: Any, vertices: int) -> InRows:
     """The rows of edges in both directions. Takes 40 bytes an edge of scratch memory, 64 with weights."""
-    up, down = (starts_of(cupy.bincount(ends, minlength=vertices)) for ends in (low, high))
+    up, down = (starts_of(bincount(ends, vertices)) for ends in (low, high))
     key = high.astype(np.int64) << 32
     key |= low
     source = cupy.empty(2 * len(low), np.int32)

@@ -29,7 +29,16 @@ def test_against_a_loop(backend: Backend, count: int) -> None:
     assert found.tolist() == times
 
 
-@pytest.mark.parametrize("count", [1000, MANY])
-def test_indices_of_64_bits_are_counted(count: int) -> None:
-    index = np.random.default_rng(1).integers(0, 99, count)
-    assert np.array_equal(kernels.bincount(index, 100), np.bincount(index, minlength=100))
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 1000, MANY])
+@pytest.mark.parametrize("longest", [0, 1, 3, 100])
+def test_sorted_and_other_indices_are_counted(backend: Backend, kind: type, count: int, longest: int) -> None:
+    """Runs of equal indices, as sorted edges have them, of up to `longest` indices, and indices in no order."""
+    rng = np.random.default_rng(count)
+    index = rng.integers(0, 99, count, kind)
+    if longest:
+        index = np.repeat(index, rng.integers(1, longest + 1, count))[:count].astype(kind)
+    found = backend.get(kernels.bincount(backend.put(index), 100))
+    assert found.dtype == np.int64
+    assert np.array_equal(found, np.bincount(index, minlength=100))
