@@ -44,7 +44,7 @@ import numpy
 from numba.core import caching
 from numba.core.runtime import rtsys
 
-from .cache_folder import KERNELS, home, sources
+from .cache_folder import KERNELS, environment, home, sources
 from .threads import numba_is_loaded
 
 _written: set[Path] = set()
@@ -77,7 +77,7 @@ def folder() -> Path:
 
 def environment_folder() -> Path:
     """The folder for code compiled into this environment from the present sources. It may not exist."""
-    return Path(sys.prefix) / "share" / "edgemill" / "kernels" / _fingerprint()
+    return environment() / _fingerprint()
 
 
 def is_kept() -> bool:

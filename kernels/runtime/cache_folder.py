@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +24,11 @@ def home() -> Path:
     else:
         project = Path.home() / ".cache" / "edgemill"
     return project / "kernels"
+
+
+def environment() -> Path:
+    """The folder of the folders that were compiled into this environment, which is read first. It may not exist."""
+    return Path(sys.prefix) / "share" / "edgemill" / "kernels"
 
 
 @lru_cache(maxsize=1)

@@ -286,12 +286,14 @@ def _refusal(plan: Plan) -> OutOfRoom | None:
 def warm(parts: tuple[str, ...]) -> None:
     """Compile kernels for this machine, so that the first run need not.
 
-    PART is lambda, updates or programs; without any, all of them. The compiled kernels go to the cache folder
-    (EDGEMILL_CACHE_DIR). Those of GPUs are compiled by the first run on one.
+    PART is lambda, updates or programs, which are kernels for CPUs, or gpu; without any, all of them, gpu if CuPy is
+    installed. The compiled kernels go to the cache folder (EDGEMILL_CACHE_DIR). No GPU is needed: part gpu compiles
+    edgemill's own kernels for all usual GPUs. If there is a GPU it also compiles CuPy's, else the first run does.
     """
     from ..cluster.workers.compiling import PARTS
+    from ..cluster.workers.gpu_kernels import has_cupy
 
     if unknown := [part for part in parts if part not in PARTS]:
         raise click.UsageError(f"there is no part {unknown[0]!r}: name some of {', '.join(PARTS)}")
-    for part in parts or PARTS:
+    for part in parts or [part for part in PARTS if part != "gpu" or has_cupy()]:
         echo(f"kernels of {part} ready in {PARTS[part]():.1f} s")

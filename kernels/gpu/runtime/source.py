@@ -10,10 +10,9 @@ from typing import Any
 
 import cupy
 
+from . import machine_code
 from .constants import BY_FILE, EVERY_FILE
 
-OPTIONS = ("-std=c++17",)
-"""Options of the compiler, of all kernels."""
 _STATIC_BYTES = 2**12
 """Most bytes of shared memory that a kernel declares statically."""
 _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"$', re.MULTILINE)
@@ -46,13 +45,16 @@ def code(file: str, defines: Mapping[str, int]) -> str:
     The compiler's options could define macros, but CuPy calls the compiler once for each set of options, even for
     kernels in its cache: 10 to 20 ms.
     """
-    macros = {**EVERY_FILE, **BY_FILE.get(file, {}), **defines}
+    macros = {**EVERY_FILE, **BY_FILE.get(file, {}), **dict(sorted(defines.items()))}
     return "".join(f"#define {key} {value}\n" for key, value in macros.items()) + read(f"{file}.cu")
 
 
 @cache
 def _module(file: str, defines: tuple[tuple[str, int], ...], cooperative: bool, device: int) -> Any:
-    return cupy.RawModule(code=code(file, dict(defines)), options=OPTIONS, enable_cooperative_groups=cooperative)
+    text = code(file, dict(defines))
+    kept = machine_code.find(text, int(cupy.cuda.Device(device).compute_capability))
+    compiled = {"code": text, "options": machine_code.OPTIONS} if kept is None else {"path": str(kept)}
+    return cupy.RawModule(**compiled, enable_cooperative_groups=cooperative)
 
 
 @cache

@@ -19,6 +19,7 @@ from ....tasks.update.warm import warm_dynamic_rows, warm_orders, warm_updates
 from ....tasks.warm import run_clique
 from ...programs.making import shipped_programs
 from ...stages.tiny_run import run_stages
+from .gpu_kernels import compile_for_gpus
 
 _PARTITIONS = 2
 """A run with several partitions uses all kernels of a run with one."""
@@ -69,5 +70,8 @@ PARTS: Mapping[str, Callable[[], float]] = {
     "lambda": partial(compile_kernels, on_gpu=False),
     "updates": compile_updates,
     "programs": compile_programs,
+    "gpu": compile_for_gpus,
 }
-"""Functions that compile the kernels for CPUs of a part of edgemill, by name. Each gives the seconds that it took."""
+"""Functions that compile the kernels of a part of edgemill, by name. Each gives the seconds that it took. All but the
+last compile kernels for CPUs.
+"""

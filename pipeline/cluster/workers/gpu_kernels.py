@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ....kernels.runtime.device import device
+from ....kernels.runtime.threads import cores
 from ....tasks.device import MemorySpace
+from ....tasks.errors import UsageError
 from ....tasks.warm import run_clique
 
 if TYPE_CHECKING:
@@ -62,3 +67,28 @@ def run_cliques(needed: Needed) -> None:
     assert needed.method is not None
     for compact_rows in (False, True)[: 1 + needed.compact_rows]:
         run_clique(needed.method, 1 + needed.several, MemorySpace.DEVICE, needed.whole, compact_rows)
+
+
+def compile_for_gpus() -> float:
+    """Compile our CUDA kernels for the usual GPUs, which needs no GPU. Gives the seconds that it took.
+
+    If this machine has a GPU, CuPy's kernels of runs on it are compiled, too. Raises UsageError without CuPy or NVRTC.
+    """
+    start = time.perf_counter()
+    if not has_cupy():
+        raise UsageError("kernels of gpu are compiled by CuPy, which is not installed: install edgemill[cu13] or cu12")
+    from ....kernels.gpu.preparing.ahead import compile_ahead, missing
+
+    if lacking := missing():
+        raise UsageError(f"kernels of gpu cannot be compiled: {lacking}")
+    compile_ahead(cores())
+    if not device().missing:
+        for compact_rows in (False, True):
+            prepare(Needed("peel", False, True, compact_rows, True, False), cores())
+        prepare(Needed("peel", True, False, False, True, False), cores())
+    return time.perf_counter() - start
+
+
+def has_cupy() -> bool:
+    """Whether CuPy is installed. Does not import it."""
+    return find_spec("cupy") is not None

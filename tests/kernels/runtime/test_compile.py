@@ -11,45 +11,11 @@ from pathlib import Path
 import pytest
 from cupy_backends.cuda.libs import nvrtc
 
-from edgemill.kernels.gpu.runtime import source
-from edgemill.kernels.gpu.tables import SIZES
+from edgemill.kernels.gpu.preparing.variants import VARIANTS
+from edgemill.kernels.gpu.runtime import machine_code, source
 
-TABLES: list[dict[str, int]] = [
-    {"SIDE": side, "SLOTS": slots, "WARPS": warps, "ONE_WARP": one_warp}
-    for side in (0, 1)
-    for _, slots, warps, one_warp in SIZES
-]
-VALUES: list[dict[str, int]] = [
-    *({"VALUE": value, "ALONG": 0, "LARGEST": largest} for value in (0, 1) for largest in (0, 1)),
-    *({"VALUE": 2, "ALONG": along, "LARGEST": largest} for along in (0, 1, 2) for largest in (0, 1)),
-]
-VARIANTS: dict[str, list[dict[str, int]]] = {
-    "arrays/total": [{}],
-    "cascade": [{}],
-    "shards/third_vertex": TABLES,
-    "compact/build": [{"APART": apart} for apart in (0, 1)],
-    "compact/peel": [{"APART": apart} for apart in (0, 1)],
-    "dynamic_rows": [{}],
-    "fixpoint": [{}],
-    "intersect": TABLES,
-    "nest": [{}],
-    "peel": [{}],
-    "programs/classes": [{}, {"PER_LANE": 1, "LONGEST": 32}],
-    "programs/connected": [{"VALUE": value} for value in (0, 1)],
-    "programs/counts": [{"VALUE": value} for value in (0, 1)],
-    "programs/exact": [{}],
-    "programs/extremes": VALUES,
-    "programs/first": [{}],
-    "programs/links": [{}],
-    "programs/push": VALUES,
-    "programs/ranks": [{}],
-    "programs/search": [{}],
-    "programs/sums": [{"ALONG": along} for along in (0, 1, 2)],
-    "reband": [{}],
-    "rows": [{}],
-    "shards/rows": [{}],
-    "shards/peel": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}, {"SYSTEM": 1, "WARPS": 32}],
-}
+EXTRA: dict[str, list[dict[str, int]]] = {"shards/peel": [{"SYSTEM": 1, "PROFILE": 1}]}
+"""Macros of benchmarks."""
 CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
 QUICK = (75, 80, 120)
 """The first, the last, and both sides of each condition in the sources. The others compile the same code, and so do all
@@ -82,9 +48,9 @@ def cases() -> Iterator[object]:
 
 @pytest.mark.parametrize(("name", "capability"), list(cases()))
 def test_compiles(name: str, capability: int) -> None:
-    for defines in VARIANTS[name]:
+    for defines in [*VARIANTS[name], *EXTRA.get(name, [])]:
         program = nvrtc.createProgram(source.code(name, defines), f"{name}.cu", [], [])
-        options = [*source.OPTIONS, f"-arch=compute_{capability}"]
+        options = [*machine_code.OPTIONS, f"-arch=compute_{capability}"]
         try:
             nvrtc.compileProgram(program, options)
         except nvrtc.NVRTCError:

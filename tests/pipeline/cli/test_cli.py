@@ -331,18 +331,27 @@ def test_streams_that_are_closed(tmp_path: Path, write_result: WriteResult, clos
         assert (done.returncode, bool(done.stderr)) == (code, told and code > 0), done.stderr
 
 
-def test_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cupy", [False, True])
+def test_warm(cupy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
 
     def compile_part(name: str) -> float:
         called.append(name)
         return 1.25
 
-    parts = {name: partial(compile_part, name) for name in ("lambda", "updates")}
+    parts = {name: partial(compile_part, name) for name in ("lambda", "updates", "gpu")}
     monkeypatch.setattr("edgemill.pipeline.cluster.workers.compiling.PARTS", parts)
+    monkeypatch.setattr("edgemill.pipeline.cluster.workers.gpu_kernels.has_cupy", lambda: cupy)
     assert call("warm", "updates").output == "kernels of updates ready in 1.2 s\n"
     assert call("warm").exit_code == 0
-    assert called == ["updates", "lambda", "updates"]
+    assert called == ["updates", "lambda", "updates", *["gpu"] * cupy]
     refused = call("warm", "lambda", "nothing")
-    assert refused.exit_code == 2 and "there is no part 'nothing': name some of lambda, updates" in refused.output
-    assert called == ["updates", "lambda", "updates"]
+    assert refused.exit_code == 2 and "there is no part 'nothing': name some of lambda, updates, gpu" in refused.output
+    assert called == ["updates", "lambda", "updates", *["gpu"] * cupy]
+
+
+def test_warm_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster.workers.gpu_kernels.has_cupy", lambda: False)
+    refused = call("warm", "gpu")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Error: kernels of gpu are compiled by CuPy, which is not installed: install ")
