@@ -52,7 +52,7 @@ class PeelShards(Peeling):
                     [edges[g] for g in communicator.groups_of(worker)],
                     None if before is None else [before[g] for g in communicator.groups_of(worker)],
                     seconds,
-                    engine.capacity.threads,
+                    engine.capacity.kernel_threads,
                     self._resident_bytes,
                     self.context.settings.carrier,
                     self._topic if worker == 0 else None,

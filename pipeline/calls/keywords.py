@@ -141,7 +141,7 @@ class ClusterSection(TypedDict, total=False):
     protocol: Literal["tcp", "ucxx"]
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None
-    """Threads of a worker; null: an equal share of the cores."""
+    """Threads of a worker; null: an equal share of the cores, at most 16 for tasks and 48 for a kernel."""
     memory_limit_bytes: int | None
     """Memory limit of a worker; null: an equal share of the memory."""
     local_directory: str | os.PathLike[str] | None
@@ -445,7 +445,7 @@ class Keywords(TypedDict, total=False):
     protocol: Literal["tcp", "ucxx"]
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None
-    """Threads of a worker; null: an equal share of the cores."""
+    """Threads of a worker; null: an equal share of the cores, at most 16 for tasks and 48 for a kernel."""
     memory_limit_bytes: int | None
     """Memory limit of a worker; null: an equal share of the memory."""
     local_directory: str | os.PathLike[str] | None

@@ -107,7 +107,7 @@ class Engine:
     def for_tasks(self, tasks: int) -> Self:
         """The engine with each worker's threads shared among the tasks that run there at once, of `tasks` in all."""
         at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
-        return replace(self, _kernel_threads=max(1, self.capacity.threads // max(1, at_once)))
+        return replace(self, _kernel_threads=max(1, self.capacity.kernel_threads // max(1, at_once)))
 
     def for_partitions(self) -> Self:
         """The engine for tasks that hold partitions.
@@ -134,7 +134,7 @@ class Engine:
         threads, at_once = self._kernel_threads, None
         limit = self.execution.partitions_at_once
         if self._partitions and not soon and limit is not None and limit < self.capacity.threads:
-            threads, at_once = max(1, self.capacity.threads // limit), limit
+            threads, at_once = max(1, self.capacity.kernel_threads // limit), limit
         has_gpus = bool(self.capacity.device_bytes)
         on_gpu = has_gpus and not self.shares_memory and not self._background
         return TaskCall(installed_version(), function, threads, on_gpu, self._files, at_once, has_gpus)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
+KERNEL_THREADS = "kernel_threads"
+"""Resource of Dask workers started here: threads of a kernel, where these are more than tasks run at once."""
 
 
 @dataclass(frozen=True)
@@ -14,13 +16,19 @@ class Capacity:
 
     workers: int
     threads: int
-    """Threads of the smallest worker."""
+    """Threads of the smallest worker that run tasks."""
     memory_bytes: int
     """Memory of the smallest worker; 0 for no limit."""
     device_bytes: int = 0
     """Memory of the smallest GPU that computes; 0 where CPUs compute."""
     in_process: bool = False
     """Whether the workers are in this process. They then share one GPU."""
+    kernel_threads: int = 0
+    """Threads for the kernels of the smallest worker, which its tasks share; as many as run tasks if none are given."""
+
+    def __post_init__(self) -> None:
+        if not self.kernel_threads:
+            object.__setattr__(self, "kernel_threads", self.threads)
 
     @property
     def background_threads(self) -> int:

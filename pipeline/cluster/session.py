@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from ...kernels.runtime.device import Device
 from ...tasks.errors import ClusterLost, UsageError
 from .batching import shorten_interval
 from .connecting.arrival import await_workers
-from .execution import GPU, Capacity, Execution
+from .execution import GPU, KERNEL_THREADS, Capacity, Execution
 from .failures import Failures
 from .task_calls import TaskCall
 from .versions import PACKAGE, installed_version, version_error
@@ -64,6 +64,7 @@ class Session:
             min((worker["nthreads"] for worker in self.workers.values()), default=1),
             min((worker["memory_limit"] or 0 for worker in self.workers.values()), default=0),
             in_process=all(address.startswith("inproc://") for address in self.workers),
+            kernel_threads=min(map(_kernel_threads, self.workers.values()), default=1),
         )
         """What the workers offered at the start."""
         self._undo = ExitStack()
@@ -163,7 +164,7 @@ class Session:
         """
         has_gpus = bool(execution.capacity.device_bytes)
         on_gpu = has_gpus and not execution.capacity.in_process
-        call = TaskCall(installed_version(), function, self.capacity.threads, on_gpu, numba_later=has_gpus)
+        call = TaskCall(installed_version(), function, self.capacity.kernel_threads, on_gpu, numba_later=has_gpus)
         keys: list[str] = []
         for _ in range(_TRIES):
             addresses = list(self.workers)
@@ -270,3 +271,7 @@ class Session:
         """Undo what the session set up on a cluster that lives on: plugins of workers, and the client's interval."""
         self._undo.close()
         self._plugins.remove()
+
+
+def _kernel_threads(worker: Mapping[str, Any]) -> int:
+    return int(worker["resources"].get(KERNEL_THREADS, worker["nthreads"]))

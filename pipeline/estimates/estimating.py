@@ -73,7 +73,7 @@ def _estimate(run: RunContext) -> GraphFigures:
     transitivity = wedges.share_of(closed, len(draws.wedge), draws.has_all)
     of_centres = wedges.share_of(closed_by_centre, draws.samples if draws.centres else 0)
     triangles = transitivity.times(total.wedges / 3)
-    threads = engine.capacity.workers * engine.capacity.threads
+    threads = engine.capacity.workers * engine.capacity.kernel_threads
     edges = total.entries // 2
     return GraphFigures(
         rows=rows.rows,
@@ -91,7 +91,7 @@ def _estimate(run: RunContext) -> GraphFigures:
         lambda_low=max(clique - 2, min(closed + closed_by_centre, 1)),
         lambda_high=max(degeneracy - 1, 0),
         workers=engine.capacity.workers,
-        threads=engine.capacity.threads,
+        threads=engine.capacity.kernel_threads,
         seconds=None if engine.capacity.device_bytes else predicted_seconds(edges, triangles.likely, threads),
     )
 

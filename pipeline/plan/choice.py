@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
-from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
@@ -23,6 +22,7 @@ from ..cluster.connecting.local import (
     has_gpu_workers,
     host_memory_bytes,
     local_gpu,
+    threads_of_a_worker,
 )
 from ..cluster.connecting.start import connect
 from ..cluster.execution import Capacity
@@ -70,9 +70,9 @@ def make_plan(settings: Settings) -> Plan:
             session = Session(client, "plan", waiting_seconds=cluster.waiting_seconds)
             return plan_run(settings, source, session.execution_on(cluster.device).capacity)
     workers = cluster.workers or 1
-    threads = cluster.threads_per_worker or max(1, cores() // workers)
+    threads, for_kernels = threads_of_a_worker(cluster)
     memory = cluster.memory_limit_bytes or host_memory_bytes() // workers
-    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
+    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None, kernel_threads=for_kernels)
     if has_gpu_workers(cluster):
         gpu = local_gpu(cluster)
         capacity = replace(capacity, device_bytes=gpu.memory_bytes)

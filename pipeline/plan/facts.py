@@ -93,7 +93,7 @@ class PlanFacts:
         triangles = self.graph.triangles
         if triangles is None or self.on_device or not self.finds_lambda:
             return None
-        return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.threads)
+        return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
 
     @property
     def replication(self) -> float:

@@ -233,7 +233,7 @@ class PlannedPrograms:
     def _seconds_on_cpus(self, program: PlannedProgram) -> float | None:
         if self.blocks > 1 or program.likely_steps is None or (program.weighted and program.name != "sssp"):
             return None
-        entries, threads = self.entries(program), self.capacity.threads
+        entries, threads = self.entries(program), self.capacity.kernel_threads
         return program_seconds(program.name, program.likely_steps, entries, self.vertices, threads)
 
     @property

@@ -37,7 +37,7 @@ def describe(plan: Plan) -> str:
         ("sample", sample),
         ("edges", f"{_count(graph.edges)}{triangles}"),
         ("vertices", _count(graph.vertices)),
-        ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit}"),
+        ("workers", f"{capacity.workers} x {_many(capacity.kernel_threads, 'thread')}, {limit}"),
         ("device", _device(plan)),
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
         _partitions(plan),
@@ -59,7 +59,7 @@ def describe(plan: Plan) -> str:
             ),
         ]
     if plan.at_once < plan.most_at_once:
-        each = _many(capacity.threads // plan.at_once, "thread")
+        each = _many(capacity.kernel_threads // plan.at_once, "thread")
         rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {too_many(plan)}"))
     if plan.seconds is not None:
         rows.append(("time", f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"))

@@ -85,7 +85,7 @@ def run_on_one_block(
 
     Raises InputError and UsageError for vertices of the settings that the graph does not have.
     """
-    wanted, threads = requested_programs(settings), engine.capacity.threads
+    wanted, threads = requested_programs(settings), engine.capacity.kernel_threads
     numbers = find_vertices(engine, settings, source, buckets)
     columns: list[TableColumn] = []
     records: list[ProgramRecord] = []

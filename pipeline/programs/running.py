@@ -251,7 +251,7 @@ def run_on_blocks(
                 None if before is None else [before[g] for g in communicator.groups_of(w)],
                 program,
                 graph.home,
-                engine.capacity.threads,
+                engine.capacity.kernel_threads,
                 _space(engine),
                 most_steps,
                 seconds,

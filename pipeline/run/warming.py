@@ -42,7 +42,7 @@ def warm_workers(run: RunContext) -> None:
             if plan.in_shards:
                 from ...tasks.shards import warm_shards  # imports shards and their kernels
 
-                engine.on_every_worker(warm_shards, engine.capacity.threads)
+                engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 

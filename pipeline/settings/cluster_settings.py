@@ -30,7 +30,7 @@ class ClusterSettings(Section):
     protocol: Literal["tcp", "ucxx"] = "tcp"
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None = Field(None, ge=1)
-    """Threads of a worker; null: an equal share of the cores."""
+    """Threads of a worker; null: an equal share of the cores, at most 16 for tasks and 48 for a kernel."""
     memory_limit_bytes: int | None = Field(None, ge=1)
     """Memory limit of a worker; null: an equal share of the memory."""
     local_directory: str | None = None

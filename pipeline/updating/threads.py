@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ...kernels.runtime.threads import cores, kernel_threads
+from ...kernels.runtime.threads import kernel_threads, most_threads
+from ..cluster.connecting.local import MOST_TASKS
 from ..cluster.execution import Capacity
 from ..stages.sequential import SequentialEngine
 
@@ -17,8 +18,9 @@ class ThreadedEngine(SequentialEngine):
     def __init__(self, run_id: str, threads: int | None = None) -> None:
         super().__init__()
         self.run_id = run_id
-        self.threads = threads or cores()
-        self.capacity = Capacity(workers=1, threads=self.threads, memory_bytes=0, in_process=True)
+        self.threads = threads or most_threads()
+        tasks = threads or min(self.threads, MOST_TASKS)
+        self.capacity = Capacity(1, tasks, memory_bytes=0, in_process=True, kernel_threads=self.threads)
 
     def map(
         self,
@@ -28,9 +30,10 @@ class ThreadedEngine(SequentialEngine):
         at: Sequence[int] | None = None,
         soon: bool = False,
     ) -> list[Any]:
-        """`function(*own)` for each `own` of `arguments`, in as many threads as there are cores."""
+        """`function(*own)` for each `own` of `arguments`. Tasks at once share the threads for kernels."""
         self.started[name] += len(arguments)
-        each = max(1, self.threads // max(1, len(arguments)))
+        at_once = min(self.capacity.threads, max(1, len(arguments)))
+        each = max(1, self.threads // at_once)
 
         def task(own: Sequence[Any]) -> Any:
             with kernel_threads(each):
@@ -38,5 +41,5 @@ class ThreadedEngine(SequentialEngine):
 
         if len(arguments) < 2:
             return [task(own) for own in arguments]
-        with ThreadPoolExecutor(min(self.threads, len(arguments))) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             return list(pool.map(task, arguments))

@@ -18,17 +18,16 @@ import dask
 from distributed import Client, LocalCluster, Worker
 from distributed.deploy.spec import SpecCluster
 
-from ....kernels.runtime.threads import cores
 from ....tasks.errors import UsageError
 from ...settings.models import ClusterSettings
 from ..batching import ShortIntervals
-from ..execution import GPU
+from ..execution import GPU, KERNEL_THREADS
 from ..workers import ignore_ctrl_c as leave_ctrl_c
 from ..workers.freed_memory import KEPT_BYTES, keep_freed_memory
 from ..workers.ignore_ctrl_c import runner_without_ctrl_c
 from .connect import running
 from .guard import guarded_start
-from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu
+from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu, threads_of_a_worker
 from .tls import check_processes, is_encrypted, security
 
 TARGET = 0.6
@@ -62,15 +61,16 @@ def connect(settings: ClusterSettings, profiled: bool = False) -> Iterator[Clien
             yield client
         return
     _check_folder(settings)
-    threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
+    threads, for_kernels = threads_of_a_worker(settings)
     memory = settings.memory_limit_bytes or "auto"
-    options = {"memory_limit": memory} | _scheduler(settings)
+    resources: dict[str, float] = {KERNEL_THREADS: for_kernels}
+    options: dict[str, Any] = {"memory_limit": memory, "resources": resources} | _scheduler(settings)
     certificates = security(settings)
     if settings.workers is not None:  # one process opens no connections
         check_processes(certificates)
         options["security"] = certificates
     if has_gpu_workers(settings):
-        options["resources"] = {GPU: 1}
+        resources[GPU] = 1
         options |= _spilling(settings)
         if settings.workers is None:
             keep_freed_memory()

@@ -37,7 +37,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "vertices": asdict(graph.vertices),
         "share_in_triangles": round(graph.with_triangles, 4),
         "workers": capacity.workers,
-        "threads_per_worker": capacity.threads,
+        "threads_per_worker": capacity.kernel_threads,
         "memory_limit_bytes": capacity.memory_bytes or None,
         "device": "gpu" if plan.device_bytes else "cpu",
         "device_memory_bytes": capacity.device_bytes or None,
