@@ -27,12 +27,14 @@ from ..monitor.events import Events, Stage
 from ..settings.models import CheckpointSettings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
+from ..stages.task_engine import TaskEngine
 from .files import clear_files, files_at
 from .index import Index, checked, checkpoint_place, opened, seal
 
 FORMAT_VERSION = 6
 
 T = TypeVar("T")
+E = TypeVar("E", bound=TaskEngine)
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class Checkpoint:
 
     def save(
         self,
-        engine: Engine,
+        engine: TaskEngine,
         name: str,
         parts: Mapping[str, Sequence[Sequence[Any]]],
         function: Callable[..., StoredFile],
@@ -199,15 +201,15 @@ class Checkpoint:
         except OSError as error:
             why = error.strerror or error
             raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path=…") from error
-        tasks = {
-            kind: engine.map(
-                f"store-{kind}",
-                function,
-                [(self._url(folder, kind, i), self.options, *own) for i, own in enumerate(arguments)],
-            )
-            for kind, arguments in parts.items()
-        }
         try:
+            tasks = {
+                kind: engine.map(
+                    f"store-{kind}",
+                    function,
+                    [(self._url(folder, kind, i), self.options, *own) for i, own in enumerate(arguments)],
+                )
+                for kind, arguments in parts.items()
+            }
             engine.wait([task for own in tasks.values() for task in own], stage)
             files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
             index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
@@ -222,11 +224,11 @@ class Checkpoint:
 
     def load(
         self,
-        engine: Engine,
+        engine: E,
         events: Events,
         name: str,
         check: Callable[[Mapping[str, Any]], None],
-        start: Callable[[Engine, Mapping[str, Any]], dict[str, list[Future]]],
+        start: Callable[[E, Mapping[str, Any]], dict[str, list[Future]]],
     ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
         """The newest index of `name` or `name.before` that passes `check`, and the restored files.
 

@@ -18,7 +18,7 @@ from ...tasks.storage.own_files import plain_name
 Index: TypeAlias = dict[str, Any]
 """`format`; `folder`, a plain name; `files` by kind, with url, bytes and sha256; and other facts."""
 
-INDEXES = ("progress.json", "progress.before.json", "graph.json", "owned.json", "edges.json")
+INDEXES = ("update.json", "progress.json", "progress.before.json", "graph.json", "owned.json", "edges.json")
 """Names of all indexes that a checkpoint may have, the latest step first."""
 
 

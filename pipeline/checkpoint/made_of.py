@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ...tasks.attributes import AttributeSource
 from ...tasks.inputs.sources import Source, SourceFile
-from ..plan.plan import Plan
 from ..settings.models import Settings
+
+if TYPE_CHECKING:
+    from ..plan.plan import Plan
+
+
+def made_of_input(settings: Settings, source: Source) -> dict[str, Any]:
+    """Values that determine the edges of an input and their weights, as JSON values by their names in messages."""
+    return {
+        "input": _input(source),
+        "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
+        "input.nulls": settings.input.nulls,
+        "input.where": settings.input.where,
+        "input.bipartite": settings.input.bipartite,
+        "input.directed": settings.input.directed,
+        "weights": None if source.weights is None else list(astuple(source.weights)),
+        "layout of the input": None if source.layout is None else source.layout.facts(),
+    }
 
 
 def made_of(settings: Settings, source: Source, plan: Plan, vertices: AttributeSource | None = None) -> dict[str, Any]:
@@ -19,16 +35,8 @@ def made_of(settings: Settings, source: Source, plan: Plan, vertices: AttributeS
     `vertices` is the table of vertices, on which the graph depends if its isolated ones count.
     """
     listed = vertices if settings.input.isolated else None
-    return {
-        "input": _input(source),
-        "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
-        "input.nulls": settings.input.nulls,
-        "input.where": settings.input.where,
-        "input.bipartite": settings.input.bipartite,
-        "input.directed": settings.input.directed,
+    return made_of_input(settings, source) | {
         "isolated vertices": None if listed is None else [listed.id_column, _files(listed.files)],
-        "weights": None if source.weights is None else list(astuple(source.weights)),
-        "layout of the input": None if source.layout is None else source.layout.facts(),
         "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,
         "number of shards": plan.shards,

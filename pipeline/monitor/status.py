@@ -34,9 +34,9 @@ class CheckpointStatus:
     """A checkpoint from which the next run can resume."""
 
     place: str
-    what: Literal["edges", "graph", "search", "damaged", "unknown"]
-    """Its content: edges; edges and triangles (graph); these and the state of the search for λ; nothing usable; or not
-    accessible."""
+    what: Literal["edges", "graph", "search", "lambda", "damaged", "unknown"]
+    """Its content: edges; edges and triangles (graph); these and the state of the search for λ; λ of an update; nothing
+    usable; or not accessible."""
     time: datetime | None
     """When it was written, if the storage says so."""
     exchange: int | None = None
@@ -259,6 +259,8 @@ def _checkpoint_status(out: Folder, log: Progress | None) -> CheckpointStatus | 
             except ValueError:
                 damaged = damaged or CheckpointStatus(str(place), "damaged", time)
                 continue
+            if name == "update.json":
+                return CheckpointStatus(str(place), "lambda", time)
             if not name.startswith("progress."):
                 return CheckpointStatus(str(place), "graph" if name == "graph.json" else "edges", time)
             reached, last = index.get("reached") or {}, (index.get("exchanges") or [{}])[-1]

@@ -94,7 +94,7 @@ def _checkpoint(checkpoint: CheckpointStatus | None) -> str:
     if checkpoint.what == "unknown":
         return f"in {checkpoint.place}, which cannot be read from here"
     when = f", {_at(checkpoint.time)}" if checkpoint.time else ""
-    what = "edges" if checkpoint.what == "edges" else "edges and triangles"
+    what = {"edges": "edges", "lambda": "lambda of every edge"}.get(checkpoint.what, "edges and triangles")
     if checkpoint.what == "search":
         parts = [("level", checkpoint.level), ("exchange", checkpoint.exchange)]
         how_far = ", ".join(f"{name} {number:,}" for name, number in parts if number is not None)

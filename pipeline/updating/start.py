@@ -16,9 +16,9 @@ from ..results.result import Result
 from ..settings.models import Settings
 from ..stages.ingesting import RowCounts
 from .batch_input import BatchInput
-from .deciding import Decision
 from .reading import graph_of_result, read_graph
 from .result_manifest import nights_since
+from .search.deciding import Decision
 from .state import known_state
 from .threads import ThreadedEngine
 

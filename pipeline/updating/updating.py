@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
@@ -14,12 +17,13 @@ from ..results.result import Result
 from ..run.context import Call
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
-from .deciding import decide, is_large, with_samples
-from .finding_lambda import FoundLambda, find_lambda
 from .groups.finding import find_groups
 from .groups.vertices import vertex_values
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
+from .search.deciding import Decision, decide, is_large, with_samples
+from .search.finding_lambda import FoundLambda, find_lambda
+from .search.saved_lambda import SavedLambda
 from .start import Start
 from .state import keep_state, state_of
 from .tables import Earlier, OneBucket, publish_tables
@@ -31,16 +35,35 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
 
     The event `update_planned` says from which result and how. Raises InputError for damage of the earlier result.
     """
+    saved = SavedLambda(call, source, begun.engine, begun.start)
+    support = edge_column(begun.start.base, "support")
+    with saved.noted():
+        found = saved.load()
+        if found is None:
+            found = _search(call, begun, support)
+            saved.save_if_due(found)
+        else:
+            _tell(call, begun.start, found.decision)
+        return _publish(call, source, begun, support, found)
+
+
+def _search(call: Call, begun: Begun, support: NDArray[np.int32]) -> FoundLambda:
+    engine, start, events = begun.engine, begun.start, call.events
+    decision = start.whole or decide(start.change, start.base, support, call.settings.nightly.incremental == "always")
+    if is_large(start.change):
+        with events.stage("estimate", 0):
+            decision = with_samples(decision, start.change, start.order, engine.threads)
+    _tell(call, start, decision)
+    return find_lambda(events, start, support, decision, engine.threads)
+
+
+def _tell(call: Call, start: Start, decision: Decision) -> None:
+    tell(call, Outcome(start.change, start.rows, start.repeated, decision, None, 0), start.base)
+
+
+def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32], found: FoundLambda) -> Manifest:
     engine, start = begun.engine, begun.start
     events, base, change = call.events, start.base, start.change
-    always = call.settings.nightly.incremental == "always"
-    support = edge_column(base, "support")
-    decision = start.whole or decide(change, base, support, always)
-    if is_large(change):
-        with events.stage("estimate", 0):
-            decision = with_samples(decision, change, start.order, engine.threads)
-    tell(call, Outcome(change, start.rows, start.repeated, decision, None, 0), base)
-    found = find_lambda(events, start, support, decision, engine.threads)
     graph = change.final(found.edges)
     one = OneBucket.of(graph, found.support, found.order.lam)
     groups, forest = find_groups(engine, events, engine.threads, start, found, graph)

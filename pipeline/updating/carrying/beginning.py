@@ -9,9 +9,9 @@ from ....tasks.inputs.sources import Source
 from ...results.result import Result
 from ...run.context import Call
 from ..batch_input import BatchInput
-from ..deciding import Decision
 from ..eligibility import NotUsable, earlier_result, obstacle
 from ..result_manifest import Made, Outcome, manifest_of
+from ..search.deciding import Decision
 from ..start import Start, start_from
 from ..threads import ThreadedEngine
 from .state_files import move_state

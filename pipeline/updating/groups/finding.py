@@ -18,7 +18,7 @@ from ...monitor.events import Events
 from ...stages.exchange import exchange
 from ...stages.extracting import Groups, record_of, sum_in_one_task
 from ...stages.task_engine import TaskEngine
-from ..finding_lambda import FoundLambda
+from ..search.finding_lambda import FoundLambda
 from ..start import Start
 from .earlier import groups_of
 

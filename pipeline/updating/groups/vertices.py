@@ -17,7 +17,7 @@ from ....tasks.publish.lambda_columns import BucketSummary, BucketVertices
 from ....tasks.update.merging import Change
 from ...results.read_errors import read_errors
 from ...results.result import Result
-from ..finding_lambda import FoundLambda
+from ..search.finding_lambda import FoundLambda
 from ..start import Start
 from ..tables import OneBucket
 

@@ -19,9 +19,9 @@ from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.pipeline.settings.sources import settings_of
-from edgemill.pipeline.updating import deciding
 from edgemill.pipeline.updating.carrying import beginning
 from edgemill.pipeline.updating.carrying.unchanged import digests_of
+from edgemill.pipeline.updating.search import deciding
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests
 from edgemill.tasks.inputs.open_source import open_source

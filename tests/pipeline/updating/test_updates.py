@@ -24,8 +24,9 @@ from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.updating import file_ranges, finding_lambda
+from edgemill.pipeline.updating import file_ranges
 from edgemill.pipeline.updating.groups import finding, vertices
+from edgemill.pipeline.updating.search import finding_lambda
 from examples import examples
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.runtime.threads import kernel_threads
-from ...tasks.update.merging import Change
-from ...tasks.update.order import Order
-from ..plan.seconds import MEASURED_THREADS, START_SECONDS, predicted_seconds
-from ..results.result import Result
+from ....kernels.runtime.threads import kernel_threads
+from ....tasks.update.merging import Change
+from ....tasks.update.order import Order
+from ...plan.seconds import MEASURED_THREADS, START_SECONDS, predicted_seconds
+from ...results.result import Result
 
 BUDGET = 0.25
 """Share of the predicted time of a run from nothing, without its start, that an update may take before it gives up."""
@@ -72,7 +72,7 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
 
 def is_large(change: Change) -> bool:
     """Whether so much has changed that a run replays samples before it decides."""
-    from ...tasks.update.estimating import FEWEST  # loads the kernels
+    from ....tasks.update.estimating import FEWEST  # loads the kernels
 
     return change.size > max(FEWEST, SAMPLED_FROM * change.before.edges)
 
@@ -82,8 +82,8 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     most = decision.most_work
     if most is None or order is None or not change.size:
         return decision
-    from ...tasks.update.estimating import estimate_work
-    from ...tasks.update.warm import warm_updates
+    from ....tasks.update.estimating import estimate_work
+    from ....tasks.update.warm import warm_updates
 
     warm_updates(threads)
     with kernel_threads(threads):

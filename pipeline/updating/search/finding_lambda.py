@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.update import values_since
-from ...kernels.graph import Topology
-from ...kernels.runtime.threads import kernel_threads
-from ...tasks.update.order import Order
-from ...tasks.update.updating import OverBudget, update_order
-from ...tasks.update.warm import warm_updates
-from ...tasks.update.whole import order_from_nothing
-from ..monitor.events import Events
+from ....kernels.cpu.update import values_since
+from ....kernels.graph import Topology
+from ....kernels.runtime.threads import kernel_threads
+from ....tasks.update.order import Order
+from ....tasks.update.updating import OverBudget, update_order
+from ....tasks.update.warm import warm_updates
+from ....tasks.update.whole import order_from_nothing
+from ...monitor.events import Events
+from ..reading import edge_column
+from ..start import Start
 from .deciding import Decision
-from .reading import edge_column
-from .start import Start
 
 MOST_LISTED = 6
 """Most entries of an update's lists for each edge of the graph, 72 bytes."""
@@ -50,6 +52,16 @@ class FoundLambda:
     """Edges of both graphs whose λ differs."""
     triangles: int
     decision: Decision
+
+
+TYPES: Mapping[str, type[Any]] = {
+    "Decision": Decision,
+    "FoundLambda": FoundLambda,
+    "Order": Order,
+    "Since": Since,
+    "Topology": Topology,
+}
+"""Name in files of a checkpoint → dataclass."""
 
 
 def find_lambda(
