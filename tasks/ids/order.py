@@ -87,7 +87,10 @@ def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
     span = int(values.max()) - floor + 1
     if fits_table(span, len(values)):
         places = values - floor if floor else values
-        counts = np.bincount(places, minlength=span) if values.itemsize < 4 else kernels.bincount(places, span)
+        if kernels.on_host(values) and (len(values) < MANY or values.itemsize < 4):  # without loading Numba
+            counts = np.bincount(places, minlength=span)
+        else:
+            counts = kernels.bincount(places, span)
         present = np.flatnonzero(counts)
         return (present + floor).astype(values.dtype), counts[present]
     ordered = np.sort(values)
@@ -242,7 +245,10 @@ def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArr
 
     The starts [groups + 1] are on the host.
     """
-    sizes = kernels.bincount(code.astype(np.int32), groups)
+    if kernels.on_host(code):
+        sizes = np.bincount(code, minlength=groups)
+    else:
+        sizes = kernels.bincount(code.astype(np.int32), groups)
     return np.argsort(code, kind="stable"), kernels.to_host(offsets(sizes))  # NumPy sorts 16-bit values by counting
 
 
