@@ -6,7 +6,7 @@ CuPy's own kernels are not among them: CuPy generates them on a GPU alone. `proc
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
@@ -14,6 +14,9 @@ from cupy.cuda import nvrtc
 
 from ..runtime import machine_code, source
 from .variants import VARIANTS
+
+_MOST = 16
+"""Most processes. Each takes a second to start, and all kernels together take 70 to compile."""
 
 
 def compile_ahead(processes: int, architectures: Sequence[int] | None = None) -> int:
@@ -25,11 +28,14 @@ def compile_ahead(processes: int, architectures: Sequence[int] | None = None) ->
     """
     if architectures is None:
         architectures = sorted(set(machine_code.ARCHITECTURES).intersection(nvrtc.getSupportedArchs()))
-    variants = [(file, defines) for file, several in VARIANTS.items() for defines in several]
-    each = [(file, defines, architecture) for (file, defines), architecture in product(variants, architectures)]
-    # The compiler does most of its work for one thread of a process at a time.
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        return sum(pool.map(_keep, *zip(*each, strict=True)))
+    variants = [source.code(file, defines) for file, several in VARIANTS.items() for defines in several]
+    lacking = [each for each in product(variants, architectures) if not machine_code.is_kept(*each)]
+    if lacking:
+        # The compiler does most of its work for one thread of a process at a time.
+        processes = min(processes, _MOST, len(lacking))
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(machine_code.keep, *zip(*lacking, strict=True)))
+    return len(lacking)
 
 
 def missing() -> str:
@@ -39,7 +45,3 @@ def missing() -> str:
     except RuntimeError as error:
         return f"no NVRTC ({error}): install edgemill[cu13] or cu12, which bring it"
     return ""
-
-
-def _keep(file: str, defines: Mapping[str, int], architecture: int) -> bool:
-    return machine_code.keep(source.code(file, defines), architecture)

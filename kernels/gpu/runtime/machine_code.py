@@ -35,26 +35,30 @@ def find(text: str, capability: int) -> Path | None:
     return None
 
 
-def keep(text: str, architecture: int) -> bool:
-    """Compile the source `text` into the cache folder, if its machine code is not kept. Returns whether it compiled.
+def is_kept(text: str, architecture: int) -> bool:
+    """Whether the machine code of the source `text` for exactly this architecture is kept."""
+    return any(Path(folder, _name(text, architecture)).exists() for folder in _folders())
 
-    Raises RuntimeError with the compiler's messages for a source that it refuses, and OSError if the folder cannot be
-    written.
+
+def keep(text: str, architecture: int) -> None:
+    """Compile the source `text` into the cache folder.
+
+    Raises RuntimeError with the compiler's messages for a source that it refuses, and OSError if there is no folder, or
+    it cannot be written.
     """
-    name = _name(text, architecture)
-    if any(Path(folder, name).exists() for folder in _folders()):
-        return False
-    folder = cache_folder.home() / cache_folder.sources()
+    try:
+        folder = cache_folder.home() / cache_folder.sources()
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
         try:
             file.write(compile_source(text, architecture))
             os.chmod(file.name, 0o644)  # other users may read it, as in images
-            os.replace(file.name, folder / name)
+            os.replace(file.name, folder / _name(text, architecture))
         except BaseException:
             os.unlink(file.name)
             raise
-    return True
 
 
 def compile_source(text: str, architecture: int) -> bytes:

@@ -72,7 +72,8 @@ def run_cliques(needed: Needed) -> None:
 def compile_for_gpus() -> float:
     """Compile our CUDA kernels for the usual GPUs, which needs no GPU. Gives the seconds that it took.
 
-    If this machine has a GPU, CuPy's kernels of runs on it are compiled, too. Raises UsageError without CuPy or NVRTC.
+    If this machine has a GPU, CuPy's kernels of runs on it are compiled, too. Raises UsageError without CuPy or NVRTC,
+    and for a cache folder that cannot be written.
     """
     start = time.perf_counter()
     if not has_cupy():
@@ -81,7 +82,11 @@ def compile_for_gpus() -> float:
 
     if lacking := missing():
         raise UsageError(f"kernels of gpu cannot be compiled: {lacking}")
-    compile_ahead(cores())
+    try:
+        compile_ahead(cores())
+    except OSError as error:
+        why = error.strerror or error
+        raise UsageError(f"cannot write the folder for compiled kernels: {why}; set EDGEMILL_CACHE_DIR=…") from error
     if not device().missing:
         for compact_rows in (False, True):
             prepare(Needed("peel", False, True, compact_rows, True, False), cores())

@@ -23,11 +23,12 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     return tmp_path / "user" / "kernels" / cache_folder.sources(), tmp_path / "environment" / cache_folder.sources()
 
 
-def test_compiled_once(folders: tuple[Path, Path]) -> None:
+def test_what_is_kept(folders: tuple[Path, Path]) -> None:
     user, _ = folders
     assert machine_code.find(TEXT, 90) is None
-    assert machine_code.keep(TEXT, 90)
-    assert not machine_code.keep(TEXT, 90)
+    assert not machine_code.is_kept(TEXT, 90)
+    machine_code.keep(TEXT, 90)
+    assert machine_code.is_kept(TEXT, 90) and not machine_code.is_kept(TEXT, 80)
     file = machine_code.find(TEXT, 90)
     assert file is not None and list(user.iterdir()) == [file]
     assert file.read_bytes().startswith(b"\x7fELF") and b"one" in file.read_bytes()
@@ -40,11 +41,11 @@ def test_environment_is_read_first_and_not_written(folders: tuple[Path, Path]) -
     machine_code.keep(TEXT, 80)
     environment.parent.mkdir()
     user.rename(environment)
-    assert not machine_code.keep(TEXT, 80)
+    assert machine_code.is_kept(TEXT, 80)
     assert not user.exists()
     found = machine_code.find(TEXT, 80)
     assert found is not None and found.parent == environment
-    assert machine_code.keep(TEXT, 90)
+    machine_code.keep(TEXT, 90)
     assert len(list(environment.iterdir())) == len(list(user.iterdir())) == 1
 
 
@@ -73,6 +74,8 @@ def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cache_folder, "home", no_home)
     assert machine_code.find(TEXT, 90) is None
+    with pytest.raises(OSError, match="no home folder"):
+        machine_code.keep(TEXT, 90)
 
 
 def test_all_variants_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +84,7 @@ def test_all_variants_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "VARIANTS", few)
     assert ahead.compile_ahead(2, (80, 90)) == 6
     assert ahead.compile_ahead(2, (80, 90, 100)) == 3
+    assert ahead.compile_ahead(2, (80, 90, 100)) == 0
     for name, variants in few.items():
         for defines in variants:
             assert machine_code.find(source.code(name, defines), 90) is not None

@@ -355,3 +355,11 @@ def test_warm_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = call("warm", "gpu")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("Error: kernels of gpu are compiled by CuPy, which is not installed: install ")
+
+
+def test_warm_gpu_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EDGEMILL_CACHE_DIR", str(tmp_path / "file"))
+    refused = call("warm", "gpu")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Error: cannot write the folder for compiled kernels: Not a directory; set EDGE")
