@@ -110,7 +110,8 @@ def update_order(
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
-    if ends.max(initial=0) + 2 * edges.edges + added.edges > MOST_TIME:  # an edge may drop to a level and fall at it
+    # An edge may drop to a level, and fall at it, before others of the level or after them.
+    if ends.max(initial=0) + 3 * edges.edges + 2 * added.edges > MOST_TIME:
         order = order.with_dense_times()
         ends = level_ends(order.lam, order.time)
     union = merge(edges, (order.lam, order.time, order.count, order.remainder), removed, added)

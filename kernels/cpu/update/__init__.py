@@ -2,8 +2,8 @@
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.cpu.arrays`, `kernels.cpu.common_neighbours` and Numba. Start
 with `merging`, which has the state that the others change, then `descent` (deletions) and `replay` (insertions).
-`tasks.update` calls these functions, in this order. `standing` has the parts of `replay`. `comparing` finds edges
-among others.
+`tasks.update` calls these functions, in this order. `levels` and `standing` have the parts of `replay`. `comparing`
+finds edges among others.
 """
 
 from .comparing import among, mark_ends, rows_before

@@ -1,16 +1,17 @@
 """Insertions: the schedule of the last peeling is replayed where it is disturbed.
 
-An added edge *stands* from the start, and falls at its new level. At each level, ascending, an old edge of the level
-stands if more of its triangles than the level have only edges that are later in the order, or stand. That is so for
-some edges next to standing ones, and then for some next to these. Edges that stand without enough triangles among
-those above the level fall then, at its end: the others have a higher level. Other edges fall as scheduled, and only
-their counts change.
+An added edge *stands* from the start, and falls at its new level. At each level, ascending, standing edges without more
+triangles than the level fall *early*, before all others. Then an old edge of the level stands if more of its triangles
+than the level have only edges that are later in the order, or stand. That is so for some edges next to standing ones,
+and then for some next to these. Edges that stand without enough triangles among those above the level fall then, at its
+end: the others have a higher level. Other edges fall as scheduled, and only their counts change.
 
 Why it is exact: edges that fall as scheduled have few enough triangles at their time, whatever stands, and edges that
-stand are peeled. The order of peeling makes the search local, as in Zhang and Yu ("Unboundedness and efficiency of
-truss maintenance in evolving graphs", SIGMOD 2019). No edge is put back while others are still found to stand, so that
-all steps run in parallel: that looked at 3 to 25 % more triangles than one edge after the other (cnr-2000,
-uk-2007-05_100000). Neither the answer nor the order depends on the number of threads.
+stand are peeled, be it before the others of a level or after them. The order of peeling makes the search local, as in
+Zhang and Yu ("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019). No edge is put back
+while others are still found to stand, so that all steps run in parallel: that looked at 3 to 25 % more triangles than
+one edge after the other (cnr-2000, uk-2007-05_100000). Neither the answer nor the order depends on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -20,15 +21,40 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, prange
 
-from ...graph import KEY_BITS, Adjacency, AnyArray, LongArray
+from ...graph import Adjacency, AnyArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import fetch_add
+from .levels import (
+    BLOCK_STOP,
+    EARLY,
+    ENTRIES_OF_BLOCK,
+    EXPECTED,
+    FIRST_NEW,
+    LEVEL,
+    LISTED,
+    LOOKED,
+    MOST_ALONE,
+    MOST_FEW,
+    SIZES,
+    STANDING,
+    STEP,
+    STOOD,
+    VISITED,
+    close_early,
+    close_fall,
+    find_due,
+    open_block,
+    open_fall,
+    open_level,
+    place_early,
+    stand,
+    undo_early,
+    with_triangles_of,
+)
 from .merging import Union
 from .standing import (
     FALLING,
     JOINING,
-    NEVER,
-    STANDS,
     TOUCHED,
     USED,
     announce_some,
@@ -39,8 +65,6 @@ from .standing import (
     list_some,
 )
 
-ROOM = 1 << 20
-"""Triangles of edges that begin to stand at once, unless one edge may have more."""
 ENTRIES = 1 << 20
 """Entries of lists for which there is room at first."""
 GROWTH = 4
@@ -51,32 +75,9 @@ FEW = 1 << 10
 """A step over the due triangles, or the gains, of at most this many edges runs in one thread."""
 CHUNK = 8
 """Edges that a thread takes at a time."""
-OPEN, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, DONE = range(8)
-"""Steps: open a level, announce its due triangles, list those of new standing edges, have the queued edges stand,
-settle the counts, find the edges that fall, and let them fall; or all is done.
-"""
-(
-    STEP,
-    LEVEL,
-    STOOD,
-    STANDING,
-    LISTED,
-    FIRST_NEW,
-    VISITED,
-    BLOCK_STOP,
-    ENTRIES_OF_BLOCK,
-    LOOKED,
-    MOST_ALONE,
-    MOST_FEW,
-    EXPECTED,
-    AT_LEVEL,
-    SIZES,
-) = range(4, 19)
-"""Further places in `size`: the next step and the level; the edges that stood or stand, those that stand, those that
-have lists, and those that stood before the level; the chosen edges in `visited`; the end of the block of edges that get
-lists next, and the entries that these may take; triangles that the first thread looked at; ALONE and FEW, or less;
-the triangles with those of edges that are about to stand, if they are too many; the triangles of edges that began to
-stand at the level.
+OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, DONE = range(9)
+"""Steps: open a level, let edges fall early, announce the due triangles, list those of new standing edges, have the
+queued edges stand, settle the counts, find the edges that fall, and let them fall; or all is done.
 """
 
 
@@ -144,103 +145,14 @@ def _keep_gains(touched, state, gains):
 
 
 @cached_njit(parallel=True)
-def _fall(fallen, threads, cursor, level, state, own, lists, queue, size):
+def _fall(fallen, threads, cursor, level, early, state, own, lists, gains, queue, touched, size):
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= fallen.size:
                 break
-            fall_some(first, min(first + CHUNK, fallen.size), fallen, level, state, own, lists, queue, size)
-
-
-@cached_njit
-def _open_level(own, visited, size):
-    """Go to the next level at which triangles are due or edges fall, and keep all counts of before."""
-    _, _, _, due, left, before, _ = own
-    level = NEVER
-    for place in range(size[STOOD]):
-        level = min(level, due[place], left[place])
-    found = 0
-    for place in range(size[STOOD]):
-        before[place] = left[place]
-        if due[place] == level:
-            visited[found] = place
-            found += 1
-    size[LEVEL] = level
-    size[VISITED] = found
-    size[FIRST_NEW] = size[STOOD]
-    size[TOUCHED] = 0
-    size[AT_LEVEL] = 0
-
-
-@cached_njit
-def _stand(edges, state, own, size):
-    """Have edges stand at the next places."""
-    key, member, old, falls = state[0], own[0], own[1], own[6]
-    place = size[STOOD]
-    for x in edges:
-        member[place] = x
-        old[place] = key[x]
-        falls[place] = False
-        key[x] = STANDS | place
-        place += 1
-    size[STOOD] = place
-    size[STANDING] += edges.size
-
-
-@cached_njit
-def _open_block(graph, own, size):
-    """The next places whose triangles are to be listed together, and the entries that these may take."""
-    low, high, length, member = graph[0], graph[1], graph[3], own[0]
-    place = size[LISTED]
-    size[ENTRIES_OF_BLOCK] = 0
-    while place < size[STOOD]:
-        entries = min(length[low[member[place]]], length[high[member[place]]]) + 1
-        if place > size[LISTED] and size[ENTRIES_OF_BLOCK] + entries > ROOM:
-            break
-        size[ENTRIES_OF_BLOCK] += entries
-        place += 1
-    size[BLOCK_STOP] = place
-
-
-@cached_njit
-def _open_fall(visited, own, size):
-    """Mark the edges that fall at once, which are in `visited`. Returns the entries of their lists."""
-    bounds, falls = own[2], own[6]
-    entries = 0
-    for i in range(size[VISITED]):
-        falls[visited[i]] = True
-        entries += bounds[visited[i], 2] - bounds[visited[i], 0]
-    return entries
-
-
-@cached_njit
-def _close_fall(visited, state, own, level_ends, size):
-    """Edges that fell go to the end of the level, in the order of their places."""
-    key, member, due, left, falls = state[0], own[0], own[3], own[4], own[6]
-    level = size[LEVEL]
-    for i in range(size[VISITED]):
-        place = visited[i]
-        key[member[place]] = (level << KEY_BITS) | level_ends[level]
-        level_ends[level] += 1
-        falls[place] = False
-        due[place] = NEVER
-        left[place] = NEVER
-    size[STANDING] -= size[VISITED]
-
-
-@cached_njit
-def _with_triangles_of(edges, state, size, looked, most, most_here):
-    """The triangles that are looked at, after `looked`, once these edges stand, if they are more than `most`, or those
-    of all edges that began to stand at the level more than `most_here`; else 0.
-
-    Of R-MAT 22, 0.1 % more edges had a million edges stand at one level, nearly all of them in two rounds.
-    """
-    own = np.int64(0)
-    for x in edges:
-        own += state[1][x]
-    size[AT_LEVEL] += own
-    return looked + own if looked + own > most or size[AT_LEVEL] > most_here else 0
+            last = min(first + CHUNK, fallen.size)
+            fall_some(first, last, fallen, level, early, state, own, lists, gains, queue, touched, size)
 
 
 @cached_njit
@@ -261,7 +173,7 @@ def _advance(
             if size[LISTED] == size[STOOD]:
                 size[STEP] = JOIN if level >= 0 else OPEN
                 continue
-            _open_block(graph, own, size)
+            open_block(graph, own, size)
             if size[ENTRIES_OF_BLOCK] > size[MOST_ALONE] or size[USED] + size[ENTRIES_OF_BLOCK] > lists.shape[1]:
                 return LIST
             size[LOOKED] += list_some(
@@ -273,21 +185,32 @@ def _advance(
         elif step == OPEN:
             if not size[STANDING]:
                 return DONE
-            _open_level(own, visited, size)
+            open_level(own, queue, size)
+            size[STEP] = FALL_EARLY
+        elif step == FALL_EARLY:
+            if size[FALLING]:
+                visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
+                size[VISITED] = size[FALLING]
+                size[FALLING] = 0
+                if open_fall(visited, own, size) > size[MOST_ALONE]:
+                    return FALL_EARLY
+                fall_some(0, size[VISITED], visited, level, True, state, own, lists, gains, queue, touched, size)
+                close_early(visited, state, own, size)
+                continue
+            find_due(own, visited, size)
             if size[VISITED] > size[MOST_FEW]:
                 return ANNOUNCE
-            level = size[LEVEL]
             announce_some(0, size[VISITED], visited, level, state, own, lists, gains, queue, touched, size)
             size[STEP] = JOIN
         elif step == JOIN:
             if size[JOINING]:
                 edges = np.sort(queue[: size[JOINING]])
                 here = most_at[level] if level < most_at.size else most
-                size[EXPECTED] = _with_triangles_of(edges, state, size, size[LOOKED] + others_looked, most, here)
+                size[EXPECTED] = with_triangles_of(edges, state, size, size[LOOKED] + others_looked, most, here)
                 if size[EXPECTED]:
                     return DONE
                 size[JOINING] = 0
-                _stand(edges, state, own, size)
+                stand(edges, state, own, size)
                 size[STEP] = LIST
                 continue
             if size[VISITED] + size[STOOD] - size[FIRST_NEW] + size[TOUCHED] > size[MOST_FEW]:
@@ -310,10 +233,10 @@ def _advance(
             visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
             size[VISITED] = size[FALLING]
             size[FALLING] = 0
-            if _open_fall(visited, own, size) > size[MOST_ALONE]:
+            if open_fall(visited, own, size) > size[MOST_ALONE]:
                 return FALL
-            fall_some(0, size[VISITED], visited, level, state, own, lists, queue, size)
-            _close_fall(visited, state, own, level_ends, size)
+            fall_some(0, size[VISITED], visited, level, False, state, own, lists, gains, queue, touched, size)
+            close_fall(visited, state, own, level_ends, size)
 
 
 def replay(
@@ -340,10 +263,10 @@ def replay(
         *(rows.neighbour, rows.edge.view(np.uint32)),
     )
     state = union.key, union.count, union.remainder, union.change
-    own = (
+    own: tuple[AnyArray, ...] = (
         *(np.empty(total, np.int32), np.empty(total, np.int64), np.empty((total, 3), np.int64)),
         *(np.empty(total, np.int32) for _ in range(3)),
-        np.empty(total, np.bool_),
+        *(np.empty(total, np.bool_), np.empty(total, np.int32)),
     )
     lists: AnyArray = np.empty((3, ENTRIES), np.uint32)
     gains = np.zeros(total, np.int64)
@@ -352,7 +275,7 @@ def replay(
     size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
     size[LEVEL], size[STEP] = -1, LIST
     size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
-    _stand(union.added, state, own, size)
+    stand(union.added, state, own, size)
     while True:
         step = _advance(
             *(graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends),
@@ -361,12 +284,14 @@ def replay(
         triangles = int(size[LOOKED] + looked.sum())
         if step == DONE:
             stopped = size[EXPECTED] or triangles > most
+            _end(state, own, size, bool(stopped))
             return Replayed(triangles, int(size[EXPECTED]), stopped_at=int(size[LEVEL]) if stopped else None)
         level, chosen = size[LEVEL], visited[: size[VISITED]]
         cursor[:] = 0
         if step == LIST:
             needed = int(size[USED] + size[ENTRIES_OF_BLOCK])
             if needed > most_listed:
+                _end(state, own, size, True)
                 return Replayed(triangles, has_room=False, stopped_at=int(level))
             if needed > lists.shape[1]:
                 lists = _grown(lists, int(size[USED]), min(max(GROWTH * lists.shape[1], needed), most_listed))
@@ -385,8 +310,19 @@ def replay(
             _keep_gains(touched[: size[TOUCHED]], state, gains)
             size[STEP] = WEAK
         else:
-            _fall(chosen, threads, cursor, level, state, own, lists, queue, size)
-            _close_fall(visited, state, own, level_ends, size)
+            early = step == FALL_EARLY
+            _fall(chosen, threads, cursor, level, early, state, own, lists, gains, queue, touched, size)
+            if early:
+                close_early(visited, state, own, size)
+            else:
+                close_fall(visited, state, own, level_ends, size)
+
+
+def _end(state: tuple[AnyArray, ...], own: tuple[AnyArray, ...], size: LongArray, stopped: bool) -> None:
+    """Place the edges that fell early, but for those of the level at which the replay `stopped`."""
+    if stopped:
+        undo_early(state, own, size)
+    place_early(state[0], own[0][own[7][: size[EARLY]]])
 
 
 def _grown(lists: AnyArray, used: int, room: int) -> AnyArray:

@@ -246,19 +246,25 @@ def keep_gains_some(start, stop, touched, state, gains):
 
 
 @cached_njit
-def fall_some(start, stop, fallen, level, state, own, lists, queue, size):
-    """Write the counts of edges that fall at the level at once, and take their triangles from standing edges."""
+def fall_some(start, stop, fallen, level, early, state, own, lists, gains, queue, touched, size):
+    """Write the counts of edges that fall at the level at once, and take their triangles from standing edges.
+
+    They fall before the edges that fall at the level as scheduled, which gain these triangles, if `early`, else after.
+    """
     key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
     member, bounds, left = borrowed(own[0]), borrowed(own[2]), borrowed(own[4])
     before, falls = borrowed(own[5]), borrowed(own[6])
+    least = (np.int64(level) if early else np.int64(level) + 1) << KEY_BITS
     for i in range(start, stop):
         place = fallen[i]
         x = member[place]
         later = np.int32(0)
         for h in range(bounds[place, 0], bounds[place, 2]):
-            kf = key[lists[0, h]]
-            kg = key[lists[1, h]]
-            if min(kf, kg) >> KEY_BITS <= level:
+            f = lists[0, h]
+            g = lists[1, h]
+            kf = key[f]
+            kg = key[g]
+            if min(kf, kg) < least:
                 continue
             pf = kf & PLACE
             pg = kg & PLACE
@@ -268,6 +274,10 @@ def fall_some(start, stop, fallen, level, state, own, lists, queue, size):
             if (f_falls and pf < place) or (g_falls and pg < place):
                 continue
             later += 1
+            if kf >> KEY_BITS == level:
+                _gain(f, GAINED, level, gains, remainder, queue, touched, size)
+            if kg >> KEY_BITS == level:
+                _gain(g, GAINED, level, gains, remainder, queue, touched, size)
             if kf >= STANDS and not f_falls and fetch_add(left, pf, np.int32(-1)) == level + 1:
                 queue[fetch_add(size, FALLING, np.int64(1))] = pf
             if kg >= STANDS and not g_falls and fetch_add(left, pg, np.int32(-1)) == level + 1:
