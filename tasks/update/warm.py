@@ -43,8 +43,23 @@ def _warm_deletions() -> None:
     mark_ends(Topology(one, one, 1), one > 0, one > 0)
 
 
+def _insert_between_triangles() -> None:
+    """An edge closes two triangles with edges that fall as scheduled, so that it falls after them: four triangles have
+    one edge each of the cycle 0, 2, 1, 3, in which the edge is a chord.
+    """
+    low = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3], np.int32)
+    high = np.array([2, 3, 4, 6, 2, 3, 5, 7, 4, 5, 6, 7], np.int32)
+    time = np.array([8, 9, 0, 1, 10, 11, 2, 3, 4, 5, 6, 7], np.int32)
+    ones = np.ones(len(low), np.int32)
+    order = Order(ones, time, ones, (time < 4).astype(np.int32))
+    chord = Topology(np.array([0], np.int32), np.array([1], np.int32), 8)
+    for in_one_thread in (True, False):
+        update_order(Topology(low, high, 8), order, ones == 0, chord, in_one_thread=in_one_thread)
+
+
 def _warm_insertions() -> None:
     _update(np.zeros(4, np.bool_), 1)
+    _insert_between_triangles()
     level_sums(np.zeros(1, np.int32), np.zeros(1, np.int32))
 
 
