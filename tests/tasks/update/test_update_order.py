@@ -293,3 +293,33 @@ def test_a_wrong_lambda_has_no_order() -> None:
     for wrong in (order.lam + 1, order.lam - 1):
         with pytest.raises(ValueError, match="not that of the edges"):
             order_of(edges, wrong.astype(np.int32))
+
+
+def test_edges_without_more_triangles_than_the_level_fall_first() -> None:
+    """Another triangle gives its level two edges that fall before its own."""
+    clique = set(combinations(range(4), 2))
+    apart = {(5, 6), (5, 7), (6, 7)}
+    edges, order = full(clique | apart | {(0, 4)})
+    found = night(edges, order, set(), {(1, 4)})
+    lam, time = by_edge(found.edges, found.order.lam), by_edge(found.edges, found.order.time)
+    assert (lam[0, 4], lam[1, 4], {lam[edge] for edge in apart}) == (1, 1, {1})
+    assert {time[0, 4], time[1, 4]} == {0, 1}
+    before = by_edge(edges, order.time)
+    assert {edge: time[edge] - 2 for edge in apart} == {edge: before[edge] for edge in apart}
+    assert {time[edge] for edge in clique} == {before[edge] for edge in clique}  # no edge of their level fell early
+
+
+def test_an_edge_whose_triangles_end_at_the_level_falls_last() -> None:
+    """Its triangles keep no other edge: each has an edge that falls as scheduled."""
+    triangles = [(0, 2, 4), (1, 2, 5), (0, 3, 6), (1, 3, 7)]
+    edges, _ = full({edge for triangle in triangles for edge in combinations(triangle, 2)})
+    outer = edges.high > 3
+    first = outer & (edges.low < 2)
+    time = np.empty(edges.edges, np.int32)
+    time[np.concatenate([np.flatnonzero(own) for own in (first, outer & ~first, ~outer)])] = np.arange(edges.edges)
+    ones = np.ones(edges.edges, np.int32)
+    order = Order(ones, time, ones, first.astype(np.int32))
+    assert find_violation(edges, order) is None
+    found = night(edges, order, set(), {(0, 1)})
+    assert by_edge(found.edges, found.order.lam)[0, 1] == 1
+    assert by_edge(found.edges, found.order.time)[0, 1] == found.order.time.max() == edges.edges
