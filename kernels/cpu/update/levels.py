@@ -118,32 +118,25 @@ def open_fall(visited, own, size):
 
 
 @cached_njit
-def close_fall(visited, state, own, level_ends, size):
-    """Edges that fell go to the end of the level, in the order of their places."""
-    key, member, due, left, falls = state[0], own[0], own[3], own[4], own[6]
+def close_fall(early, visited, state, own, level_ends, size):
+    """Edges that fell go to the end of the level, or to the list of those that fell early.
+
+    Their order is that of their places.
+    """
+    key, member, due, left, falls, list_early = state[0], own[0], own[3], own[4], own[6], own[7]
     level = size[LEVEL]
     for i in range(size[VISITED]):
         place = visited[i]
-        key[member[place]] = (level << KEY_BITS) | level_ends[level]
-        level_ends[level] += 1
+        if early:
+            key[member[place]] = (level << KEY_BITS) - 1
+            list_early[size[EARLY]] = place
+            size[EARLY] += 1
+        else:
+            key[member[place]] = (level << KEY_BITS) | level_ends[level]
+            level_ends[level] += 1
         falls[place] = False
         due[place] = NEVER
         left[place] = NEVER
-    size[STANDING] -= size[VISITED]
-
-
-@cached_njit
-def close_early(visited, state, own, size):
-    """Edges that fell early go to a list, in the order of their places."""
-    key, member, due, left, falls, early = state[0], own[0], own[3], own[4], own[6], own[7]
-    for i in range(size[VISITED]):
-        place = visited[i]
-        key[member[place]] = (size[LEVEL] << KEY_BITS) - 1
-        falls[place] = False
-        due[place] = NEVER
-        left[place] = NEVER
-        early[size[EARLY]] = place
-        size[EARLY] += 1
     size[STANDING] -= size[VISITED]
 
 

@@ -40,7 +40,6 @@ from .levels import (
     STEP,
     STOOD,
     VISITED,
-    close_early,
     close_fall,
     find_due,
     open_block,
@@ -187,21 +186,24 @@ def _advance(
                 return DONE
             open_level(own, queue, size)
             size[STEP] = FALL_EARLY
-        elif step == FALL_EARLY:
+        elif step in (FALL_EARLY, FALL):
             if size[FALLING]:
                 visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
                 size[VISITED] = size[FALLING]
                 size[FALLING] = 0
                 if open_fall(visited, own, size) > size[MOST_ALONE]:
-                    return FALL_EARLY
-                fall_some(0, size[VISITED], visited, level, True, state, own, lists, gains, queue, touched, size)
-                close_early(visited, state, own, size)
-                continue
-            find_due(own, visited, size)
-            if size[VISITED] > size[MOST_FEW]:
-                return ANNOUNCE
-            announce_some(0, size[VISITED], visited, level, state, own, lists, gains, queue, touched, size)
-            size[STEP] = JOIN
+                    return step
+                early = step == FALL_EARLY
+                fall_some(0, size[VISITED], visited, level, early, state, own, lists, gains, queue, touched, size)
+                close_fall(early, visited, state, own, level_ends, size)
+            elif step == FALL:
+                size[STEP] = OPEN
+            else:
+                find_due(own, visited, size)
+                if size[VISITED] > size[MOST_FEW]:
+                    return ANNOUNCE
+                announce_some(0, size[VISITED], visited, level, state, own, lists, gains, queue, touched, size)
+                size[STEP] = JOIN
         elif step == JOIN:
             if size[JOINING]:
                 edges = np.sort(queue[: size[JOINING]])
@@ -226,17 +228,6 @@ def _advance(
                     queue[size[FALLING]] = place
                     size[FALLING] += 1
             size[STEP] = FALL
-        elif step == FALL:
-            if not size[FALLING]:
-                size[STEP] = OPEN
-                continue
-            visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
-            size[VISITED] = size[FALLING]
-            size[FALLING] = 0
-            if open_fall(visited, own, size) > size[MOST_ALONE]:
-                return FALL
-            fall_some(0, size[VISITED], visited, level, False, state, own, lists, gains, queue, touched, size)
-            close_fall(visited, state, own, level_ends, size)
 
 
 def replay(
@@ -312,10 +303,7 @@ def replay(
         else:
             early = step == FALL_EARLY
             _fall(chosen, threads, cursor, level, early, state, own, lists, gains, queue, touched, size)
-            if early:
-                close_early(visited, state, own, size)
-            else:
-                close_fall(visited, state, own, level_ends, size)
+            close_fall(early, visited, state, own, level_ends, size)
 
 
 def _end(state: tuple[AnyArray, ...], own: tuple[AnyArray, ...], size: LongArray, stopped: bool) -> None:

@@ -30,6 +30,12 @@ def kernels(cache: Path) -> set[str]:
     return found
 
 
+def with_caches(cupy: Path, own: Path) -> dict[str, str]:
+    """An environment with these folders for compiled kernels."""
+    folders = {"CUPY_CACHE_DIR": str(cupy), "CUPY_CACHE_SAVE_CUDA_SOURCE": "1", "EDGEMILL_CACHE_DIR": str(own)}
+    return {**os.environ, **folders}
+
+
 MISSING = {1: 0, 2: 4}
 """Partitions → most kernels that a run compiles itself."""
 
@@ -43,12 +49,7 @@ def takes_long(kernel: str) -> bool:
 def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path, partitions: int) -> None:
     generate("rmat", str(tmp_path / "rows"), files=4, seed=1, scale=19)
     cache = tmp_path / "cupy"
-    environment = {
-        **os.environ,
-        "CUPY_CACHE_DIR": str(cache),
-        "CUPY_CACHE_SAVE_CUDA_SOURCE": "1",
-        "EDGEMILL_CACHE_DIR": str(tmp_path / "own"),
-    }
+    environment = with_caches(cache, tmp_path / "own")
 
     def run(*arguments: str) -> None:
         subprocess.run([sys.executable, *arguments], env=environment, check=True, timeout=300)
@@ -78,16 +79,11 @@ def test_own_kernels_are_compiled_ahead(tmp_path: Path, partitions: int) -> None
     """A run, and vertex programs, load each of our own kernels that `edgemill warm gpu` compiles without a GPU."""
     generate("rmat", str(tmp_path / "rows"), files=1, seed=1, scale=10)
     cache = tmp_path / "cupy"
-    environment = {
-        **os.environ,
-        "CUPY_CACHE_DIR": str(cache),
-        "CUPY_CACHE_SAVE_CUDA_SOURCE": "1",
-        "EDGEMILL_CACHE_DIR": str(tmp_path / "own"),
-    }
+    environment = with_caches(cache, tmp_path / "own")
     script = tmp_path / "ahead.py"
     script.write_text(AHEAD.format(processes=8))
-    own = {**environment, "CUDA_VISIBLE_DEVICES": ""}
-    subprocess.run([sys.executable, str(script)], env=own, check=True, timeout=300)
+    without_gpu = {**environment, "CUDA_VISIBLE_DEVICES": ""}
+    subprocess.run([sys.executable, str(script)], env=without_gpu, check=True, timeout=300)
     command = [sys.executable, "-m", "edgemill.pipeline", "run", "--device", "gpu", "--partitions", str(partitions)]
     command += ["--input", str(tmp_path / "rows"), "--output", str(tmp_path / "out")]
     command += ["--programs", "lambda,pagerank,components,labels,coreness,clustering"]
