@@ -61,7 +61,9 @@ def to_device_by_threads(array: Any, threads: int) -> Any:
     """As `to_device`, by several threads; waits until the copy is made."""
     parts = _parts(array)
     if len(parts) < 2:
-        return to_device(array)
+        alone = to_device(array)
+        synchronize()
+        return alone
     found, device = cupy.empty(array.shape, array.dtype), cupy.cuda.Device()
     source, free = np.ascontiguousarray(array).view(np.uint8), cupy.cuda.get_current_stream().record()
 

@@ -1,4 +1,4 @@
-"""Copies from the GPU, while a kernel runs."""
+"""Copies to and from the GPU, while a kernel runs."""
 
 from __future__ import annotations
 
@@ -50,6 +50,26 @@ def test_a_copy_of_finished_values_does_not_wait_for_a_kernel(count: int) -> Non
         assert waiting.result().tolist() == [7]
     assert still_runs
     assert np.array_equal(found, np.arange(count))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("count", [1000, 100_000, 2**25])
+def test_a_copy_to_the_gpu_is_complete_when_it_returns(count: int) -> None:
+    """Other threads read it at once, by streams that wait for none, as for a result that comes back from the host."""
+    import cupy
+
+    from edgemill.kernels.gpu.arrays import transfer
+
+    values = np.arange(count, dtype=np.int32)
+    spin = cupy.RawKernel(SPIN, "spin")
+    goes_on = cupy.zeros(1, np.int32)
+    before = cupy.full(count, -1, np.int32)
+    cupy.cuda.runtime.deviceSynchronize()
+    del before  # its memory is what the copy takes
+    spin((1,), (1,), (goes_on, CYCLES // 20))
+    there = transfer.to_device_by_threads(values, 3)
+    with ThreadPoolExecutor(1) as other:
+        assert np.array_equal(other.submit(kernels.finished_to_host, there).result(), values)
 
 
 @pytest.mark.gpu
