@@ -61,7 +61,9 @@ _UFUNCS_ON_WORDS = {
     "where": "bool,uint32,word bool,word,uint32 bool,uint32,uint32",
 }
 _SCALARS = {"int": 1, "uint": np.uint64(1), "word": np.uint32(1)}
-_CONVERSIONS = "int32,int64 int64,int32 int64,uint64 int64,int16 int32,uint64 uint64,int16 bool,int32 int16,int64"
+_CONVERSIONS = """
+    int32,int64 int64,int32 int64,uint64 int64,int16 int32,uint64 uint64,int16 bool,int32 int16,int64 int16,int32
+"""
 _CONVERTED_WORDS = """
     int64,uint32 int32,uint32 uint32,int64 uint32,uint32 uint32,uint64 uint64,uint64 uint32,bool uint32,int16 bool,bool
 """
