@@ -9,8 +9,9 @@ end: the others have a higher level. Other edges fall as scheduled, and only the
 Why it is exact: edges that fall as scheduled have few enough triangles at their time, whatever stands, and edges that
 stand are peeled, be it before the others of a level or after them. The order of peeling makes the search local, as in
 Zhang and Yu ("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019). No edge is put back
-while others are still found to stand, so that all steps run in parallel: that looked at 3 to 25 % more triangles than
-one edge after the other (cnr-2000, uk-2007-05_100000). Neither the answer nor the order depends on the number of
+while others of the level, or of the same part of it, are still found to stand, so that all steps run in parallel: that
+looked at 3 to 25 % more triangles than one edge after the other (cnr-2000, uk-2007-05_100000). A level is replayed in
+parts, by time, where many of its edges would stand at once. Neither the answer nor the order depends on the number of
 threads.
 """
 
@@ -29,31 +30,40 @@ from .levels import (
     EARLY,
     ENTRIES_OF_BLOCK,
     EXPECTED,
-    FIRST_NEW,
-    LEVEL,
+    IN_PART,
+    LEAST_LENGTH,
     LISTED,
     LOOKED,
     MOST_ALONE,
     MOST_FEW,
+    MOST_IN_PART,
     SIZES,
     STANDING,
     STEP,
     STOOD,
     VISITED,
     close_fall,
+    close_falls,
     find_due,
+    most_in_part,
     open_block,
     open_fall,
     open_level,
     place_early,
+    shorten,
     stand,
+    triangles_of,
     undo_early,
     with_triangles_of,
 )
 from .merging import Union
 from .standing import (
     FALLING,
+    FIRST_NEW,
+    FROM,
     JOINING,
+    LEVEL,
+    TO,
     TOUCHED,
     USED,
     announce_some,
@@ -74,9 +84,15 @@ FEW = 1 << 10
 """A step over the due triangles, or the gains, of at most this many edges runs in one thread."""
 CHUNK = 8
 """Edges that a thread takes at a time."""
+AT_ONCE = 1 << 20
+"""Where edges that begin to stand at once have more triangles in their levels, the level is replayed in parts. So it is
+also if these are as many as the edges that stood until then, if that is more.
+"""
+SHORTEST = 1 << 10
+"""Fewest times in a part of a level."""
 OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, DONE = range(9)
-"""Steps: open a level, let edges fall early, announce the due triangles, list those of new standing edges, have the
-queued edges stand, settle the counts, find the edges that fall, and let them fall; or all is done.
+"""Steps: open a level or its next part, let edges fall early, announce the due triangles, list those of new standing
+edges, have the queued edges stand, settle the counts, find the edges that fall, and let them fall; or all is done.
 """
 
 
@@ -98,7 +114,7 @@ PART = 1 << 14
 
 
 @cached_njit(parallel=True)
-def _list(stop, cursor, level, graph, state, own, lists, gains, queue, touched, size, scratch, looked):
+def _list(stop, cursor, graph, state, own, lists, gains, queue, touched, size, scratch, looked):
     for thread in prange(looked.size):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
@@ -106,35 +122,35 @@ def _list(stop, cursor, level, graph, state, own, lists, gains, queue, touched, 
                 break
             last = min(first + CHUNK, stop)
             looked[thread] += list_some(
-                first, last, thread, level, graph, state, own, lists, gains, queue, touched, size, scratch
+                first, last, thread, graph, state, own, lists, gains, queue, touched, size, scratch
             )
 
 
 @cached_njit(parallel=True)
-def _announce(visited, threads, cursor, level, state, own, lists, gains, queue, touched, size):
+def _announce(visited, threads, cursor, state, own, lists, gains, queue, touched, size):
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= visited.size:
                 break
             last = min(first + CHUNK, visited.size)
-            announce_some(first, last, visited, level, state, own, lists, gains, queue, touched, size)
+            announce_some(first, last, visited, state, own, lists, gains, queue, touched, size)
 
 
 @cached_njit(parallel=True)
-def _settle(visited, start, stop, threads, cursor, level, state, own, lists, gains):
-    """`end_some` for the visited places, and `count_some` for those from `start` on."""
+def _settle(visited, threads, cursor, state, own, lists, gains, size):
+    """`end_some` for the visited places, and `count_some` for those that stand since this part of the level."""
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= visited.size:
                 break
-            end_some(first, min(first + CHUNK, visited.size), visited, level, start, state, own, lists)
+            end_some(first, min(first + CHUNK, visited.size), visited, state, own, lists, size)
         while True:
-            first = start + fetch_add(cursor, 1, np.int64(CHUNK))
-            if first >= stop:
+            first = size[FIRST_NEW] + fetch_add(cursor, 1, np.int64(CHUNK))
+            if first >= size[STOOD]:
                 break
-            count_some(first, min(first + CHUNK, stop), level, state, own, lists, gains)
+            count_some(first, min(first + CHUNK, size[STOOD]), state, own, lists, gains, size)
 
 
 @cached_njit(parallel=True)
@@ -144,19 +160,32 @@ def _keep_gains(touched, state, gains):
 
 
 @cached_njit(parallel=True)
-def _fall(fallen, threads, cursor, level, early, state, own, lists, gains, queue, touched, size):
+def _fall(fallen, threads, cursor, least, state, own, lists, gains, queue, touched, size):
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= fallen.size:
                 break
             last = min(first + CHUNK, fallen.size)
-            fall_some(first, last, fallen, level, early, state, own, lists, gains, queue, touched, size)
+            fall_some(first, last, fallen, least, state, own, lists, gains, queue, touched, size)
 
 
 @cached_njit
 def _advance(
-    graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends, others_looked, most, most_at
+    graph,
+    state,
+    own,
+    lists,
+    gains,
+    queue,
+    touched,
+    visited,
+    size,
+    scratch,
+    level_ends,
+    others_looked,
+    most,
+    most_at,
 ):
     """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
 
@@ -178,13 +207,13 @@ def _advance(
             size[LOOKED] += list_some(
                 size[LISTED],
                 size[BLOCK_STOP],
-                *(0, level, graph, state, own, lists, gains, queue, touched, size, scratch),
+                *(0, graph, state, own, lists, gains, queue, touched, size, scratch),
             )
             size[LISTED] = size[BLOCK_STOP]
         elif step == OPEN:
             if not size[STANDING]:
                 return DONE
-            open_level(own, queue, size)
+            open_level(own, queue, level_ends, size)
             size[STEP] = FALL_EARLY
         elif step in (FALL_EARLY, FALL):
             if size[FALLING]:
@@ -193,22 +222,29 @@ def _advance(
                 size[FALLING] = 0
                 if open_fall(visited, own, size) > size[MOST_ALONE]:
                     return step
-                early = step == FALL_EARLY
-                fall_some(0, size[VISITED], visited, level, early, state, own, lists, gains, queue, touched, size)
-                close_fall(early, visited, state, own, level_ends, size)
+                least = size[FROM] if step == FALL_EARLY else size[TO]
+                fall_some(0, size[VISITED], visited, least, state, own, lists, gains, queue, touched, size)
+                close_fall(least, visited, state, own, level_ends, size)
             elif step == FALL:
+                close_falls(state, touched, gains, size)
                 size[STEP] = OPEN
             else:
+                close_falls(state, touched, gains, size)
                 find_due(own, visited, size)
                 if size[VISITED] > size[MOST_FEW]:
                     return ANNOUNCE
-                announce_some(0, size[VISITED], visited, level, state, own, lists, gains, queue, touched, size)
+                announce_some(0, size[VISITED], visited, state, own, lists, gains, queue, touched, size)
                 size[STEP] = JOIN
         elif step == JOIN:
             if size[JOINING]:
                 edges = np.sort(queue[: size[JOINING]])
                 here = most_at[level] if level < most_at.size else most
-                size[EXPECTED] = with_triangles_of(edges, state, size, size[LOOKED] + others_looked, most, here)
+                more = triangles_of(edges, state)
+                if size[IN_PART] + more > most_in_part(size) and shorten(state, own, gains, touched, level_ends, size):
+                    size[STEP] = FALL_EARLY
+                    continue
+                size[IN_PART] += more
+                size[EXPECTED] = with_triangles_of(more, size, size[LOOKED] + others_looked, most, here)
                 if size[EXPECTED]:
                     return DONE
                 size[JOINING] = 0
@@ -217,14 +253,14 @@ def _advance(
                 continue
             if size[VISITED] + size[STOOD] - size[FIRST_NEW] + size[TOUCHED] > size[MOST_FEW]:
                 return SETTLE
-            end_some(0, size[VISITED], visited, level, size[FIRST_NEW], state, own, lists)
-            count_some(size[FIRST_NEW], size[STOOD], level, state, own, lists, gains)
+            end_some(0, size[VISITED], visited, state, own, lists, size)
+            count_some(size[FIRST_NEW], size[STOOD], state, own, lists, gains, size)
             keep_gains_some(0, size[TOUCHED], touched, state, gains)
+            size[TOUCHED] = 0
             size[STEP] = WEAK
         elif step == WEAK:
-            left = own[4]
             for place in range(size[STOOD]):
-                if left[place] <= level:
+                if own[4][place] <= level:
                     queue[size[FALLING]] = place
                     size[FALLING] += 1
             size[STEP] = FALL
@@ -266,6 +302,7 @@ def replay(
     size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
     size[LEVEL], size[STEP] = -1, LIST
     size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
+    size[MOST_IN_PART], size[LEAST_LENGTH] = AT_ONCE, SHORTEST
     stand(union.added, state, own, size)
     while True:
         step = _advance(
@@ -288,22 +325,22 @@ def replay(
                 lists = _grown(lists, int(size[USED]), min(max(GROWTH * lists.shape[1], needed), most_listed))
             cursor[0] = size[LISTED]
             _list(
-                *(size[BLOCK_STOP], cursor, level, graph, state, own, lists, gains, queue, touched, size),
+                *(size[BLOCK_STOP], cursor, graph, state, own, lists, gains, queue, touched, size),
                 *(scratch, looked),
             )
             size[LISTED] = size[BLOCK_STOP]
         elif step == ANNOUNCE:
-            _announce(chosen, threads, cursor, level, state, own, lists, gains, queue, touched, size)
+            _announce(chosen, threads, cursor, state, own, lists, gains, queue, touched, size)
             size[STEP] = JOIN
         elif step == SETTLE:
-            new = size[FIRST_NEW], size[STOOD]
-            _settle(chosen, *new, threads, cursor, level, state, own, lists, gains)
+            _settle(chosen, threads, cursor, state, own, lists, gains, size)
             _keep_gains(touched[: size[TOUCHED]], state, gains)
+            size[TOUCHED] = 0
             size[STEP] = WEAK
         else:
-            early = step == FALL_EARLY
-            _fall(chosen, threads, cursor, level, early, state, own, lists, gains, queue, touched, size)
-            close_fall(early, visited, state, own, level_ends, size)
+            least = size[FROM] if step == FALL_EARLY else size[TO]
+            _fall(chosen, threads, cursor, least, state, own, lists, gains, queue, touched, size)
+            close_fall(least, visited, state, own, level_ends, size)
 
 
 def _end(state: tuple[AnyArray, ...], own: tuple[AnyArray, ...], size: LongArray, stopped: bool) -> None:

@@ -27,8 +27,10 @@ LATER, GAINED = np.int64(1), np.int64(1 << 32)
 """Gains of an edge that is still to fall as scheduled: a triangle whose other edges are now later, and one whose other
 edges now have at least its level.
 """
-JOINING, TOUCHED, USED, FALLING = range(4)
-"""Places in `size`: edges that will stand, edges with gains, entries of lists, edges that will fall."""
+JOINING, TOUCHED, USED, FALLING, LEVEL, FROM, TO, FIRST_OF_LEVEL, FIRST_NEW = range(9)
+"""Places in `size`: edges that will stand, edges with gains, entries of lists, edges that will fall; the level; the
+keys at which its present part starts and ends; and the edges that stood before the level, and before the part.
+"""
 
 
 @cached_njit
@@ -73,8 +75,8 @@ def _gain(y, what, level, gains, remainder, queue, touched, size):
 
 
 @cached_njit
-def list_some(start, stop, thread, level, graph, state, own, lists, gains, queue, touched, size, scratch):
-    """List the triangles of the edges at some places, which begin to stand at a level; -1 for added edges.
+def list_some(start, stop, thread, graph, state, own, lists, gains, queue, touched, size, scratch):
+    """List the triangles of the edges at some places, which begin to stand in a part of a level; -1 for added edges.
 
     Edges that begin with a later place have gains from them alone where both begin at once.
     """
@@ -85,7 +87,7 @@ def list_some(start, stop, thread, level, graph, state, own, lists, gains, queue
     due, left = borrowed(own[3]), borrowed(own[4])
     to_f, to_g = borrowed(scratch[0])[thread], borrowed(scratch[1])[thread]
     due_of, ends = borrowed(scratch[2])[thread], borrowed(scratch[3])[thread]
-    least = np.int64(max(level, 0)) << KEY_BITS
+    level, least, end = size[LEVEL], size[FROM], size[TO]
     looked = 0
     for place in range(start, stop):
         x = member[place]
@@ -120,7 +122,7 @@ def list_some(start, stop, thread, level, graph, state, own, lists, gains, queue
                     fetch_add(change, g, np.int32(1))
                 continue
             for _ in range(2):
-                if kf < STANDS and kf >> KEY_BITS == level and old[place] < kf:
+                if old[place] < kf < end:
                     own_g = kg
                     if kg >= STANDS and kg & PLACE > place:
                         own_g = old[kg & PLACE]
@@ -162,12 +164,18 @@ def next_due(place, bounds, lists):
 
 
 @cached_njit
-def announce_some(start, stop, visited, level, state, own, lists, gains, queue, touched, size):
-    """Give the gains from the triangles that are due at the level to the edges of the level."""
+def announce_some(start, stop, visited, state, own, lists, gains, queue, touched, size):
+    """Give the gains from the triangles that are due in the part of the level to the edges of the level.
+
+    What an edge has that was of the level itself is no gain of others of the level. If two edges stand, the triangle is
+    of the one that began later.
+    """
     key, remainder = borrowed(state[0]), borrowed(state[2])
     bounds = borrowed(own[2])
+    level, least, end = size[LEVEL], size[FROM], size[TO]
     for i in range(start, stop):
         place = visited[i]
+        gained = GAINED if place < size[FIRST_OF_LEVEL] else np.int64(0)
         h = bounds[place, 1]
         while h < bounds[place, 2] and lists[2, h] == level:
             f = lists[0, h]
@@ -175,22 +183,22 @@ def announce_some(start, stop, visited, level, state, own, lists, gains, queue, 
             h += 1
             kf = key[f]
             kg = key[g]
-            if min(kf, kg) >> KEY_BITS < level:
-                continue
             if kg < kf:
                 f, g = g, f
                 kf, kg = kg, kf
-            if kf >> KEY_BITS == level:
-                _gain(f, GAINED | LATER, level, gains, remainder, queue, touched, size)
-            if kg >> KEY_BITS == level:
+            if kf < least or kf >= end or (kg >= STANDS and kg & PLACE > place):
+                continue
+            _gain(f, gained | LATER, level, gains, remainder, queue, touched, size)
+            if gained and kg >> KEY_BITS == level:
                 _gain(g, GAINED, level, gains, remainder, queue, touched, size)
 
 
 @cached_njit
-def end_some(start, stop, visited, level, first_new, state, own, lists):
-    """End the triangles that are due at the level and have an edge that falls as scheduled."""
+def end_some(start, stop, visited, state, own, lists, size):
+    """End the triangles that are due in the part of the level and have an edge that falls as scheduled."""
     key = borrowed(state[0])
     bounds, due, left = borrowed(own[2]), borrowed(own[3]), borrowed(own[4])
+    level, least, end = size[LEVEL], size[FROM], size[TO]
     for i in range(start, stop):
         place = visited[i]
         h = bounds[place, 1]
@@ -199,36 +207,44 @@ def end_some(start, stop, visited, level, first_new, state, own, lists):
             kf = key[lists[0, h]]
             kg = key[lists[1, h]]
             h += 1
-            if min(kf, kg) >> KEY_BITS != level:
+            if min(kf, kg) < least or min(kf, kg) >= end:
                 continue
-            ended += 1
             other = max(kf, kg)
-            if other >= STANDS and other & PLACE < first_new:
+            if other >= STANDS and other & PLACE < size[FIRST_NEW]:
+                if other & PLACE > place:
+                    continue
                 fetch_add(left, other & PLACE, np.int32(-1))
+            ended += 1
         fetch_add(left, place, -ended)
-        bounds[place, 1] = h
-        due[place] = next_due(place, bounds, lists)
+        if end >> KEY_BITS > level:
+            bounds[place, 1] = h
+            due[place] = next_due(place, bounds, lists)
 
 
 @cached_njit
-def count_some(start, stop, level, state, own, lists, gains):
-    """Count the triangles of edges that stand since this level, among all edges that are above it or stand.
+def count_some(start, stop, state, own, lists, gains, size):
+    """Count the triangles of edges that stand since this part of the level, among all edges that are later or stand.
 
     Leaves the others out of the lists.
     """
     key, count = borrowed(state[0]), borrowed(state[1])
-    member, bounds, left, before = borrowed(own[0]), borrowed(own[2]), borrowed(own[4]), borrowed(own[5])
+    member, bounds, due = borrowed(own[0]), borrowed(own[2]), borrowed(own[3])
+    left, before = borrowed(own[4]), borrowed(own[5])
+    end = size[TO]
     for place in range(start, stop):
         x = member[place]
         first = bounds[place, 1]
         for h in range(bounds[place, 1] - 1, bounds[place, 0] - 1, -1):
             f = lists[0, h]
             g = lists[1, h]
-            if min(key[f], key[g]) >> KEY_BITS > level:
+            if min(key[f], key[g]) >= end:
                 first -= 1
                 lists[0, first] = f
                 lists[1, first] = g
         bounds[place, 0] = first
+        if end >> KEY_BITS == size[LEVEL]:  # some of these may be due in later parts of the level
+            bounds[place, 1] = first
+            due[place] = next_due(place, bounds, lists)
         left[place] = bounds[place, 2] - first
         before[place] = count[x] + np.int32(gains[x] >> KEY_BITS)
 
@@ -246,18 +262,19 @@ def keep_gains_some(start, stop, touched, state, gains):
 
 
 @cached_njit
-def fall_some(start, stop, fallen, level, early, state, own, lists, gains, queue, touched, size):
-    """Write the counts of edges that fall at the level at once, and take their triangles from standing edges.
+def fall_some(start, stop, fallen, least, state, own, lists, gains, queue, touched, size):
+    """Write the counts of edges that fall at once, and take their triangles from standing edges.
 
-    They fall before the edges that fall at the level as scheduled, which gain these triangles, if `early`, else after.
+    They fall just before the edges with the key `least` or more. Those of the level among these gain the triangles.
     """
     key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
     member, bounds, left = borrowed(own[0]), borrowed(own[2]), borrowed(own[4])
     before, falls = borrowed(own[5]), borrowed(own[6])
-    least = (np.int64(level) if early else np.int64(level) + 1) << KEY_BITS
+    level = size[LEVEL]
     for i in range(start, stop):
         place = fallen[i]
         x = member[place]
+        gains_others = place < size[FIRST_OF_LEVEL]
         later = np.int32(0)
         for h in range(bounds[place, 0], bounds[place, 2]):
             f = lists[0, h]
@@ -274,9 +291,10 @@ def fall_some(start, stop, fallen, level, early, state, own, lists, gains, queue
             if (f_falls and pf < place) or (g_falls and pg < place):
                 continue
             later += 1
-            if kf >> KEY_BITS == level:
+            # An edge of the level that stands was given its triangles, and so was the third edge then.
+            if gains_others and kf >> KEY_BITS == level and (kg < STANDS or pg < size[FIRST_OF_LEVEL]):
                 _gain(f, GAINED, level, gains, remainder, queue, touched, size)
-            if kg >> KEY_BITS == level:
+            if gains_others and kg >> KEY_BITS == level and (kf < STANDS or pf < size[FIRST_OF_LEVEL]):
                 _gain(g, GAINED, level, gains, remainder, queue, touched, size)
             if kf >= STANDS and not f_falls and fetch_add(left, pf, np.int32(-1)) == level + 1:
                 queue[fetch_add(size, FALLING, np.int64(1))] = pf

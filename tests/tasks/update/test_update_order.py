@@ -96,7 +96,15 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(updating, "GROWTH", 2)
 
 
-@pytest.mark.usefixtures("steps")
+@pytest.fixture(params=["whole levels", "parts of levels"])
+def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels are replayed as a whole, and in parts where two edges or more would stand at once."""
+    if request.param == "parts of levels":
+        monkeypatch.setattr(sys.modules[replay.__module__], "AT_ONCE", 1)
+        monkeypatch.setattr(sys.modules[replay.__module__], "SHORTEST", 1)
+
+
+@pytest.mark.usefixtures("steps", "parts")
 @given(start=strategies.simple_graphs(VERTICES), nights=st.lists(batches(), min_size=1, max_size=30))
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[Edge]]]) -> None:
@@ -110,6 +118,7 @@ def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[
 
 
 @pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("vertices", [4, pytest.param(5, marks=pytest.mark.slow)])
 def test_every_small_graph_becomes_every_other(vertices: int) -> None:
     """For five vertices: every graph by every batch of up to three edges. Waits for a second thread, which has nothing
