@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.cpu.nest import containing, nest_few
 from ...kernels.cpu.regroup import limits, mark_over, mark_within
-from ...kernels.cpu.update import among, level_sums, mark_ends, values_since
+from ...kernels.cpu.update import among, keep_later, level_sums, mark_ends, values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.side_by_side import Parts, WarmUp
 from ..device import MemorySpace
@@ -61,6 +61,8 @@ def _warm_insertions() -> None:
     _update(np.zeros(4, np.bool_), 1)
     _insert_between_triangles()
     level_sums(np.zeros(1, np.int32), np.zeros(1, np.int32))
+    edge = Topology(np.zeros(1, np.int32), np.ones(1, np.int32), 2)
+    keep_later(kernels.adjacency(edge), np.zeros(1, np.int64), 0)
 
 
 def _warm_groups() -> None:

@@ -2,12 +2,13 @@
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.cpu.arrays`, `kernels.cpu.common_neighbours` and Numba. Start
 with `merging`, which has the state that the others change, then `descent` (deletions) and `replay` (insertions).
-`tasks.update` calls these functions, in this order. `levels` and `standing` have the parts of `replay`. `comparing`
-finds edges among others.
+`tasks.update` calls these functions, in this order. `levels`, `standing` and `live_rows` have the parts of `replay`.
+`comparing` finds edges among others.
 """
 
 from .comparing import among, mark_ends, rows_before
 from .descent import descend
+from .live_rows import keep_later
 from .merging import Union, leave_out, level_ends, level_sums, merge, values_since
 from .order_counts import order_counts
 from .removed_triangles import removed_triangles
@@ -18,6 +19,7 @@ __all__ = [
     "Union",
     "among",
     "descend",
+    "keep_later",
     "leave_out",
     "level_ends",
     "level_sums",

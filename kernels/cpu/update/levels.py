@@ -57,14 +57,17 @@ PARTS = 4
     USED_BEFORE,
     EARLY,
     EARLY_BEFORE,
+    IN_ROWS,
+    LOOKED_BEFORE,
     SIZES,
-) = range(9, 29)
+) = range(9, 31)
 """Further places in `size`: the next step; the edges that stood or stand, those that stand, and those that have lists;
 the chosen edges in `visited`; the end of the block of edges that get lists next, and the entries that these may take;
 triangles that the first thread looked at; ALONE and FEW, or less; the triangles with those of edges that are about to
 stand, if they are too many; the triangles of edges that began to stand at the level, and in the part of the level, and
 the most of a part or less; the times of a part, 0 for a whole level, and the least; entries of lists before the part;
-the edges that fell early, and those of them that did before the level.
+the edges that fell early, and those of them that did before the level; the edges in the rows, and the triangles looked
+at when they were last counted.
 """
 
 

@@ -31,9 +31,11 @@ from .levels import (
     ENTRIES_OF_BLOCK,
     EXPECTED,
     IN_PART,
+    IN_ROWS,
     LEAST_LENGTH,
     LISTED,
     LOOKED,
+    LOOKED_BEFORE,
     MOST_ALONE,
     MOST_FEW,
     MOST_IN_PART,
@@ -56,6 +58,7 @@ from .levels import (
     undo_early,
     with_triangles_of,
 )
+from .live_rows import keep_later
 from .merging import Union
 from .standing import (
     FALLING,
@@ -90,9 +93,14 @@ also if these are as many as the edges that stood until then, if that is more.
 """
 SHORTEST = 1 << 10
 """Fewest times in a part of a level."""
-OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, DONE = range(9)
+LOOK_FOR_ENTRY = 16
+"""Edges that have fallen are taken out of the rows, if they are half of these, after one triangle for so many edges was
+looked at: that takes as long.
+"""
+OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, CLEAN, DONE = range(10)
 """Steps: open a level or its next part, let edges fall early, announce the due triangles, list those of new standing
-edges, have the queued edges stand, settle the counts, find the edges that fall, and let them fall; or all is done.
+edges, have the queued edges stand, settle the counts, find the edges that fall, and let them fall; or take edges out of
+the rows; or all is done.
 """
 
 
@@ -183,6 +191,7 @@ def _advance(
     size,
     scratch,
     level_ends,
+    left_at,
     others_looked,
     most,
     most_at,
@@ -190,7 +199,8 @@ def _advance(
     """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
 
     Stops also when more than `most` triangles were looked at, or will be, or when the edges that began to stand at a
-    level have more than its entry of `most_at`; `others_looked` are those of other threads.
+    level have more than its entry of `most_at`; `others_looked` are those of other threads. `left_at` [levels] are the
+    edges that are left.
     """
     while True:
         step = size[STEP]
@@ -215,6 +225,11 @@ def _advance(
                 return DONE
             open_level(own, queue, level_ends, size)
             size[STEP] = FALL_EARLY
+            level = size[LEVEL]
+            left = size[STANDING] + (left_at[level] if level < left_at.size else 0)
+            looked = size[LOOKED] + others_looked - size[LOOKED_BEFORE]
+            if 2 * left < size[IN_ROWS] < LOOK_FOR_ENTRY * looked:
+                return CLEAN
         elif step in (FALL_EARLY, FALL):
             if size[FALLING]:
                 visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
@@ -278,6 +293,7 @@ def replay(
     """Bring the order to the edges with the added ones; changes the arrays of `union`.
 
     `ends` int64 [levels] are the times at which each level ends. An edge that stood goes to the end of its new level.
+    Takes edges that have fallen out of `rows`.
     Stops before more than `most` triangles are looked at, or lists have more than `most_listed` entries of 12 bytes, or
     edges that begin to stand at a level have more triangles than `most_at` [levels], which may end early.
     Without `in_one_thread` all threads do small steps, too.
@@ -303,11 +319,12 @@ def replay(
     size[LEVEL], size[STEP] = -1, LIST
     size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
     size[MOST_IN_PART], size[LEAST_LENGTH] = AT_ONCE, SHORTEST
+    size[IN_ROWS], left_at = total, np.cumsum(ends[::-1])[::-1]
     stand(union.added, state, own, size)
     while True:
         step = _advance(
             *(graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends),
-            *(looked.sum(), most, most_at),
+            *(left_at, looked.sum(), most, most_at),
         )
         triangles = int(size[LOOKED] + looked.sum())
         if step == DONE:
@@ -329,6 +346,9 @@ def replay(
                 *(scratch, looked),
             )
             size[LISTED] = size[BLOCK_STOP]
+        elif step == CLEAN:
+            size[IN_ROWS] = keep_later(rows, union.key, size[FROM])
+            size[LOOKED_BEFORE] = triangles
         elif step == ANNOUNCE:
             _announce(chosen, threads, cursor, state, own, lists, gains, queue, touched, size)
             size[STEP] = JOIN

@@ -1,4 +1,4 @@
-"""Insertions that are replayed in parts of levels."""
+"""Insertions that are replayed in parts of levels, and over rows without the edges that have fallen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.update import replay
-from edgemill.kernels.graph import Topology
+from edgemill.kernels.cpu.adjacency import adjacency
+from edgemill.kernels.cpu.update import keep_later, replay
+from edgemill.kernels.graph import KEY_BITS, Topology
 from edgemill.tasks.update.order import find_violation
 from edgemill.tasks.update.updating import update_order
 from edgemill.tasks.update.whole import order_from_nothing
@@ -89,3 +90,17 @@ def test_parts_of_levels_look_at_fewer_triangles(monkeypatch: pytest.MonkeyPatch
         assert find_violation(found.edges, found.order) is None
         looked.append(found.triangles)
     assert looked[1] < looked[0] / 4
+
+
+def test_rows_lose_the_edges_that_have_fallen() -> None:
+    pairs = np.triu(np.random.default_rng(1).random((30, 30)) < 0.4, 1)
+    edges = topology(pairs)
+    level = np.random.default_rng(2).integers(0, 9, edges.edges)
+    rows = adjacency(edges)
+    assert keep_later(rows, level.astype(np.int64) << KEY_BITS, 4 << KEY_BITS) == np.count_nonzero(level >= 4)
+    left = np.zeros_like(pairs)
+    left[edges.low, edges.high] = level >= 4
+    for vertex, (begin, length) in enumerate(zip(rows.begin, rows.length, strict=True)):
+        own = slice(begin, begin + length)
+        assert rows.neighbour[own].tolist() == np.flatnonzero(left[vertex] | left[:, vertex]).tolist()
+        assert (level[rows.edge[own]] >= 4).all()
