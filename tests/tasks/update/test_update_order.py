@@ -117,8 +117,7 @@ def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[
         edges, order, present = found.edges, found.order, (present - off) | on
 
 
-@pytest.mark.usefixtures("steps")
-@pytest.mark.usefixtures("parts")
+@pytest.mark.usefixtures("steps", "parts")
 @pytest.mark.parametrize("vertices", [4, pytest.param(5, marks=pytest.mark.slow)])
 def test_every_small_graph_becomes_every_other(vertices: int) -> None:
     """For five vertices: every graph by every batch of up to three edges. Waits for a second thread, which has nothing
