@@ -279,7 +279,8 @@ def with_triangles_of(own, size, looked, most, most_here):
     """The triangles that are looked at, after `looked`, once edges with `own` triangles stand, if they are more than
     `most`, or those of all edges that began to stand at the level more than `most_here`; else 0.
 
-    Of R-MAT 22, 0.1 % more edges had a million edges stand at one level, nearly all of them in two rounds.
+    Before levels were cut, 0.1 % more edges of R-MAT 22 had a million edges stand at one level, nearly all of them in
+    two rounds.
     """
     size[AT_LEVEL] += own
     return looked + own if looked + own > most or size[AT_LEVEL] > most_here else 0
