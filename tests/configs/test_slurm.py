@@ -169,6 +169,17 @@ def test_the_time_limit(job: Job) -> None:
     assert "restarted 1 times" in job.log
 
 
+@pytest.mark.parametrize("moment", ["before the run", "when it starts"])
+def test_a_signal_that_comes_early(job: Job, moment: str) -> None:
+    """It ends the run all the same, which may lose a TERM while it starts."""
+    sends = 'kill -USR1 "$PPID"\n'
+    job.command("dask", WAITS.replace("echo $$", f"{sends if moment == 'before the run' else ''}echo $$"))
+    loses_one = f"trap 'trap \"exit 143\" TERM' TERM\n{sends if moment == 'when it starts' else ''}"
+    job.command("edgemill", f"{WRITES_DOWN}{loses_one}while true; do sleep 0.01; done\n")
+    assert job.run() == 143
+    assert job.called("scontrol")[-1] == "requeue 77"
+
+
 def test_a_scheduler_that_is_starting(job: Job) -> None:
     """It ends with the run, though bash can lose a TERM that it sends to a process between its fork and its start."""
     loses_one = "trap 'trap - TERM' TERM\n" + WRITES_DOWN + "while true; do sleep 0.01; done\n"
