@@ -22,17 +22,16 @@ bound_t = np.int32
 MAX_LOCAL_EDGES = 2**31 - 2
 """Most edges of one subgraph; a larger graph needs more partitions."""
 
-CURRENT = -(2**29)
-"""`count` of an edge that is removed in the present round."""
 GONE = -(2**30)
 """`count` of an edge that was removed in an earlier round."""
-UNCOUNTED = 2**29
+UNCOUNTED = 2**31 - 1
 """Initial count of a ghost. Its owner counts its triangles, so a cascade here never removes it."""
 MAX_TRIANGLES = 2**28 - 1
-"""Most triangles of one edge: a ghost that loses as many still has a larger count than any counted edge."""
-MAX_TRIANGLES_ON_GPU = 2**26 - 1
-"""The same on a GPU, where a removed edge that loses as many keeps its range below zero (cascade.cuh)."""
-
+"""Most triangles of one edge: shards on CPUs mark removed edges by smaller counts (cpu/shards/half_counts.py)."""
+MAX_TRIANGLES_ON_GPU = 2**27 - 1
+"""The same on a GPU, where a removed edge that loses as many keeps its range below zero (cascade.cuh), and a shard's
+half has as many values (shards/count.cuh).
+"""
 KEY_BITS = 32
 """The key of an edge in an order of peeling is its level, shifted left by this number of bits, plus its time."""
 

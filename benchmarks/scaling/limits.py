@@ -17,8 +17,8 @@ from .times import exchange_seconds, scheduler, tasks
 
 ROUND_EDGES = 2**31 - 2**29
 """Edges that may leave in one round on CPUs (kernels/cpu/shards/group.py)."""
-GPU_VERTICES = 2**31 - 1
-"""Ranks are int32 on GPUs (tasks/shards/supports.py)."""
+VERTICES = 2**32 - 2
+"""Ranks are uint32 (tasks/shards/assignment.py)."""
 MERGING = 60
 """Bytes of a row of a bucket while the bucket is merged (pipeline/stages/ingesting.py)."""
 
@@ -70,7 +70,7 @@ def limits(model: Model, machines: Machines) -> list[Limit]:
         (f"memory of {shards} GPUs, counting triangles", "32 B a vertex"): lambda g: (
             counting_memory(machines, g).most / room(machines)
         ),
-        ("vertices on GPUs", "2^31 - 1, ranks are int32"): lambda g: g.vertices / GPU_VERTICES,
+        ("vertices", "2^32 - 2, ranks are uint32"): lambda g: g.vertices / VERTICES,
         ("edges of the largest round, on CPUs", "2^31 - 2^29 (`MAX_ROUND_EDGES`)"): lambda g: (
             model.largest.most * g.local / ROUND_EDGES
         ),

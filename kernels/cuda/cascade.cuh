@@ -33,10 +33,10 @@ constexpr int PASS = 32 * BATCH;  // entries that a warp looks up at once
 constexpr int LOOKUPS = UNIT + PASS;  // capacity of a warp's list of pending lookups
 constexpr int TRIANGLES = UNIT + PASS;  // capacity of a warp's list of found triangles
 constexpr uint32 HEAVY = HEAVY_PARTS;  // capacity of the list of heavy parts
-constexpr int RANGE = -(1 << 27);  // count of an edge that is removed in round 0, 3, 6 ...; decrements are fewer than 2^26
+constexpr int WIDTH = 1 << 27;  // of each range below zero: more than the decrements of an edge that is removed
 
 __device__ __forceinline__ int removed_in(uint32 round) {
-    return RANGE * static_cast<int>(round % 3 + 1);
+    return -1 - WIDTH * static_cast<int>(round % 3);
 }
 
 struct Graph {
@@ -73,9 +73,8 @@ enum State { REMAINS, LEAVING, REMOVED };
 
 __device__ __forceinline__ State state_of(const Removal& removal, int count) {
     if (count >= 0) return REMAINS;
-    constexpr int NEAR = -RANGE / 2;
-    if (abs(count - removal.now) < NEAR) return LEAVING;
-    return abs(count - removal.next) < NEAR ? REMAINS : REMOVED;
+    if (static_cast<uint32>(removal.now - count) < WIDTH) return LEAVING;
+    return static_cast<uint32>(removal.next - count) < WIDTH ? REMAINS : REMOVED;
 }
 
 // Adds an edge to the queue or to the candidates after a decrement of its count, which was `before`.

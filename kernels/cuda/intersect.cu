@@ -11,7 +11,7 @@
 // intersect  A team builds a table (tables.cuh), and each of its warps looks up one set at a time. A member takes 4 bytes, read
 //            coalesced, and one or two words of shared memory; a triangle takes one atomic in shared and one in global memory.
 //
-// Needs      Outputs are 0 at the start and are added to. Members of -1 are unknown to this partition. `home` is null if all
+// Needs      Outputs are 0 at the start and are added to. Members of -1, which is EMPTY, are unknown to this partition. `home` is null if all
 //            vertices belong to this partition.
 // Source     The forward algorithm (Schank and Wagner, WEA 2005). Choosing sides divides the number of lookups by 3.
 #include "tables.cuh"
@@ -48,7 +48,7 @@ extern "C" __global__ void choose(
 }
 
 extern "C" __global__ void group(
-    const int* __restrict__ members, int64 entries, const signed char* __restrict__ side, unsigned long long* next,
+    const uint32* __restrict__ members, int64 entries, const signed char* __restrict__ side, unsigned long long* next,
     int64* entry) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
@@ -59,18 +59,18 @@ extern "C" __global__ void group(
 extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
     const int* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
     const int* __restrict__ list,
-    const int64* __restrict__ starts, const int* __restrict__ members, const int64* __restrict__ offsets,
-    const int* __restrict__ high, const bool* __restrict__ home, const signed char* __restrict__ side,
+    const int64* __restrict__ starts, const uint32* __restrict__ members, const int64* __restrict__ offsets,
+    const uint32* __restrict__ high, const bool* __restrict__ home, const signed char* __restrict__ side,
     const int64* __restrict__ group_starts, const int64* __restrict__ entry, int* support, int* gain, bool* outer) {
-    extern __shared__ int shared[];
+    extern __shared__ uint32 shared[];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int thread = ONE_WARP ? lane : threadIdx.x;  // within the team
     const int first_of_warp = ONE_WARP ? 0 : warp, step = ONE_WARP ? 1 : WARPS;
     Table table;
     table.key = shared + (ONE_WARP ? warp * 2 * SLOTS : 0);
-    table.hits = table.key + SLOTS;
-    const int* in_table = SIDE ? high : members;
-    const int* streamed = SIDE ? members : high;
+    table.hits = reinterpret_cast<int*>(table.key + SLOTS);
+    const uint32* in_table = SIDE ? high : members;
+    const uint32* streamed = SIDE ? members : high;
     int* table_hits = SIDE ? support : gain;
     int* stream_hits = SIDE ? gain : support;
     while (true) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                     stop = offsets[members[i] + 1];
                 }
                 bool elsewhere = false;
-                const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits, [&](int c) {
+                const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits, [&](uint32 c) {
                     if (home) elsewhere |= !home[c];
                 }));
                 elsewhere = __any_sync(ALL_LANES, elsewhere);

@@ -46,42 +46,42 @@ __device__ __forceinline__ int next_turn(unsigned long long* cursor) {
 }
 
 struct Table {
-    int* key;
+    uint32* key;  // EMPTY in a free slot
     int* hits;
     uint32 mask;
     int shift;
 
-    __device__ __forceinline__ int slot_of(int vertex) const {
+    __device__ __forceinline__ int slot_of(uint32 vertex) const {
         uint32 at = scramble(vertex) >> shift;
         while (true) {
-            const int there = key[at];
+            const uint32 there = key[at];
             if (there == vertex) return static_cast<int>(at);
-            if (there == -1) return -1;
+            if (there == EMPTY) return -1;
             at = (at + 1) & mask;
         }
     }
 
-    // Builds the table of `size` members, at most MEMBERS. Skips members of -1.
-    __device__ __forceinline__ void fill(const int* __restrict__ members, int size, int thread) {
+    // Builds the table of `size` members, at most MEMBERS. Skips members that are EMPTY.
+    __device__ __forceinline__ void fill(const uint32* __restrict__ members, int size, int thread) {
         const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there are enough slots
         shift = 32 - bits;
         mask = (1u << bits) - 1;
-        for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
+        for (uint32 s = thread; s <= mask; s += TEAM) key[s] = EMPTY, hits[s] = 0;
         team_barrier();
         for (int i = thread; i < size; i += TEAM) {
-            const int vertex = members[i];
+            const uint32 vertex = members[i];
             uint32 at = scramble(vertex) >> shift;
-            while (vertex >= 0 && atomicCAS(&key[at], -1, vertex) != -1) at = (at + 1) & mask;
+            while (vertex != EMPTY && atomicCAS(&key[at], EMPTY, vertex) != EMPTY) at = (at + 1) & mask;
         }
         team_barrier();
     }
 
     // Adds the hits of each member to its count.
-    __device__ __forceinline__ void flush(const int* __restrict__ members, int size, int thread, int* counts) const {
+    __device__ __forceinline__ void flush(const uint32* __restrict__ members, int size, int thread, int* counts) const {
         team_barrier();
         for (int i = thread; i < size; i += TEAM) {
-            const int vertex = members[i];
-            const int at = vertex < 0 ? -1 : slot_of(vertex);
+            const uint32 vertex = members[i];
+            const int at = vertex == EMPTY ? -1 : slot_of(vertex);
             if (at >= 0 && hits[at]) atomicAdd(&counts[i], hits[at]);
         }
         team_barrier();
@@ -90,18 +90,18 @@ struct Table {
     // A warp looks up the set `members[row .. stop)`. For each member that the table contains it adds one to the table's hits and to
     // the member's slot of `counts`, and calls `with`. Returns the number of members that this lane found.
     template <typename With>
-    __device__ __forceinline__ int stream(const int* members, int64 row, int64 stop, int lane, int* counts, With with) const {
+    __device__ __forceinline__ int stream(const uint32* members, int64 row, int64 stop, int lane, int* counts, With with) const {
         int found = 0;
         for (int64 base = row; base < stop; base += 32 * PER_LANE) {
-            int c[PER_LANE];
+            uint32 c[PER_LANE];
 #pragma unroll
             for (int k = 0; k < PER_LANE; ++k) {
                 const int64 j = base + 32 * k + lane;
-                c[k] = j < stop ? members[j] : -1;
+                c[k] = j < stop ? members[j] : EMPTY;
             }
 #pragma unroll
             for (int k = 0; k < PER_LANE; ++k) {
-                const int at = c[k] < 0 ? -1 : slot_of(c[k]);
+                const int at = c[k] == EMPTY ? -1 : slot_of(c[k]);
                 if (at >= 0) {
                     atomicAdd(&hits[at], 1);
                     atomicAdd(&counts[base + 32 * k + lane], 1);

@@ -42,11 +42,11 @@ def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any,
     """Run the kernel `name` for tables with `sizes` [tables] members and `streams` [tables] sets to look up in them."""
     least = 0
     for most, slots, warps, one_warp in SIZES:
-        tables = cupy.flatnonzero((sizes > least) & (sizes <= most)).astype(np.int32)
+        numbers = cupy.flatnonzero((sizes > least) & (sizes <= most))
         least = most
-        if not len(tables):
+        if not len(numbers):
             continue
-        tables, part = _in_parts(tables, streams)
+        tables, part = _in_parts(numbers, streams)
         kernel = _kernel(name, side, slots, warps, one_warp)
         shared = 8 * slots * (warps if one_warp else 1)
         kernel.max_dynamic_shared_size_bytes = shared
@@ -66,8 +66,12 @@ def _kernel(name: str, side: int, slots: int, warps: int, one_warp: int) -> Any:
     return source.kernel(name, SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
 
 
-def _in_parts(tables: Any, streams: Any) -> tuple[Any, Any]:
-    """Each table once for every team that its `streams` need, and the number of the part that each team processes."""
-    first = starts_of(-(-streams[tables] // STREAM_PART))
+def _in_parts(numbers: Any, streams: Any) -> tuple[Any, Any]:
+    """The number of each table once for every team that its `streams` need, and the part that each team processes.
+
+    The numbers become int32, whose bits the kernels read as uint32.
+    """
+    first = starts_of(-(-streams[numbers] // STREAM_PART))
     of_table = row_numbers(first)
-    return tables[of_table], cupy.arange(len(of_table), dtype=np.int32) - first[of_table].astype(np.int32)
+    part = cupy.arange(len(of_table), dtype=np.int32) - first[of_table].astype(np.int32)
+    return numbers.astype(np.int32)[of_table], part

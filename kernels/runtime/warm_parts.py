@@ -112,19 +112,17 @@ def _warm_members() -> None:
 
 def _cascade() -> tuple[cpu.Cascade, Adjacency]:
     topology, rows = _triangle()[0], _triangle_rows()
-    cascade = cpu.Cascade(topology, rows)
-    cascade.state = np.zeros(3, np.int8)
-    return cascade, rows
+    return cpu.Cascade(topology, rows), rows
 
 
 def _warm_peel() -> None:
     cascade, rows = _cascade()
-    cascade.list_losses(rows, np.ones(3, np.int32), np.arange(3, dtype=np.int32), None)
+    cascade.list_losses(rows, np.zeros(3, np.int8), np.arange(3, dtype=np.int32), None)
 
 
 def _warm_lower() -> None:
-    (cascade, _), edges = _cascade(), np.arange(3, dtype=np.int32)
-    cascade.lower(np.ones(3, np.int32), np.array([2], np.int32), None, cascade.enter(edges, np.ones(3, np.int32)))
+    (cascade, _), edges, state = _cascade(), np.arange(3, dtype=np.int32), np.zeros(3, np.int8)
+    cascade.lower(np.ones(3, np.int32), state, np.array([2], np.int32), None, cascade.enter(edges, state))
 
 
 def _warm_live() -> None:

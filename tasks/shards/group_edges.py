@@ -89,7 +89,7 @@ def build_group_edges(
         SupportedEdges(np.zeros(0, np.uint32), np.zeros(0, np.uint32), *[np.zeros(0, np.int32)] * 2), space
     )
     on_gpu = not kernels.on_host(none.low)
-    check_limits(group, assignment, int(runs[-1]), on_gpu)
+    check_limits(group, int(runs[-1]), on_gpu)
     arrived = [move_arrays(parts[b], space) for b in senders] or [none]
     if on_gpu:
         for part in arrived:

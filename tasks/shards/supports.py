@@ -34,8 +34,6 @@ from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner, concatenated
 
 MAX_EDGES = 2**32 - 2
 """Maximum number of edges of a group, as they are numbered by uint32."""
-MAX_VERTICES_ON_GPU = 2**31 - 1
-"""Maximum number of vertices of a graph on GPUs, as ranks are int32 there."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +94,12 @@ class BucketSupports(SizedArrays):
         return kernels.total(self.support)
 
 
-def check_limits(group: int, assignment: ShardAssignment, edges: int, on_gpu: bool) -> None:
-    """Raises OutOfRoom for more edges of a group than can be numbered, on a GPU also for too many vertices."""
+def check_limits(group: int, edges: int, on_gpu: bool) -> None:
+    """Raises OutOfRoom for more edges of a group than can be numbered."""
     most = MAX_LOCAL_EDGES if on_gpu else MAX_EDGES
     if edges > most:
         raise OutOfRoom(
             f"group {group} has {edges:,} edges, over the {most:,} allowed; use more workers (cluster.workers=…)"
-        )
-    if on_gpu and assignment.cut.vertices > MAX_VERTICES_ON_GPU:
-        raise OutOfRoom(
-            f"the graph has {assignment.cut.vertices:,} vertices, over the {MAX_VERTICES_ON_GPU:,} that GPUs can "
-            "number; use cluster.device=cpu"
         )
 
 
@@ -121,7 +114,7 @@ def collect_owned_edges(
     senders = sorted(parts)
     runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
     none = space.place(np.zeros(0, np.uint32))
-    check_limits(group, assignment, int(runs[-1]), not kernels.on_host(none))
+    check_limits(group, int(runs[-1]), not kernels.on_host(none))
     low, high = (
         np.concatenate([space.place(getattr(parts[b], end)) for b in senders] or [none]) for end in ("low", "high")
     )

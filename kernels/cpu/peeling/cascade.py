@@ -19,7 +19,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import CURRENT, GONE, Adjacency, IntArray, Topology
+from ...graph import GONE, Adjacency, IntArray, Topology
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import fetch_add, prefetch
 from ..arrays.sort import MANY, by_key
@@ -46,7 +46,7 @@ LINE = 6
 
 
 @cached_njit
-def _lose(e, hits, to_f, to_g, lost, state, current, band, loss, used, firsts):
+def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
     """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number.
 
     With `firsts`, its entry of e becomes the number of triangles that the removal of e destroys.
@@ -54,6 +54,7 @@ def _lose(e, hits, to_f, to_g, lost, state, current, band, loss, used, firsts):
     owners = np.uintp(loss.shape[0] - 1)
     listed = np.uintp(0)
     destroyed = 0
+    current = np.int8(IN_FRONTIER)
     for h in range(np.uintp(hits)):
         prefetch(state, to_f[h + np.uintp(COUNTS_AHEAD)])
         prefetch(state, to_g[h + np.uintp(COUNTS_AHEAD)])
@@ -102,7 +103,6 @@ def _gather(
     neighbour,
     edge,
     state,
-    current,
     band,
     chunk,
     cursor,
@@ -168,7 +168,7 @@ def _gather(
                         hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
                     else:
                         hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
-                    written += _lose(e, hits, to_f, to_g, lost, state, current, band, loss, used, firsts)
+                    written += _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts)
                     i += 1
                 if marked:
                     unmark_row(mark, neighbour, row, row_stop)
@@ -177,7 +177,7 @@ def _gather(
 
 
 @cached_njit(parallel=True)
-def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed, state, gone):
+def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed, state):
     """Each owner lowers its counts and lists the edges whose count drops below the threshold.
 
     The edges `removed`, which lose nothing, are marked as gone.
@@ -186,7 +186,7 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed
     for owner in prange(owners):
         for i in range(owner * removed.size // owners, (owner + 1) * removed.size // owners):
             count[removed[i]] = GONE
-            state[removed[i]] = gone
+            state[removed[i]] = np.int8(REMOVED)
         own = next_edges[owner]
         n = np.uintp(next_count[owner])
         for thread in range(losses.shape[0]):
@@ -204,12 +204,12 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed
 
 
 @cached_njit
-def _to_keys(edges, high, bits, state, current, keys):
+def _to_keys(edges, high, bits, state, keys):
     """Keys that sort edges by (high, edge). The edges enter the frontier."""
     for i in range(edges.size):
         e = edges[i]
         keys[i] = (np.int64(high[e]) << bits) | e
-        state[e] = current
+        state[e] = np.int8(IN_FRONTIER)
 
 
 @cached_njit
@@ -256,7 +256,7 @@ class Cascade:
         self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
         self._next_count = np.zeros(owners, np.int64)
         self.state: NDArray[np.int8] | None = None
-        """[edges] 0 for remaining edges, else IN_FRONTIER or REMOVED. Rounds read it instead of counts if it is set."""
+        """[edges] 0 for remaining edges, else IN_FRONTIER or REMOVED. If not set, `run` finds it by the counts."""
         self.after_round: Callable[[IntArray], Adjacency] | None = None
         """Takes the edges that a round removed, and returns the rows for the next round."""
         self.firsts: IntArray | None = None
@@ -274,9 +274,10 @@ class Cascade:
         """
         removed = []
         rounds = 0
+        state = np.where(count < 0, np.int8(REMOVED), np.int8(0)) if self.state is None else self.state
         while len(frontier):
-            frontier = self.enter(frontier, count)
-            self._round(rows, count, frontier, threshold, band)
+            frontier = self.enter(frontier, state)
+            self._round(rows, count, state, frontier, threshold, band)
             removed.append(frontier if self.firsts is None else np.sort(frontier))
             rounds += 1
             if self.after_round is not None:
@@ -284,38 +285,36 @@ class Cascade:
             frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
-    def enter(self, edges: IntArray, count: IntArray) -> IntArray:
-        """The frontier of `edges`, sorted by high endpoint. All threads sort a large one."""
-        state, current, _ = self._states(count)
+    def enter(self, edges: IntArray, state: NDArray[np.int8]) -> IntArray:
+        """The frontier of `edges`, sorted by high endpoint; changes their `state`. All threads sort a large one."""
         if _is_large(self.low, edges):
-            set_to(state, edges, current)
+            set_to(state, edges, IN_FRONTIER)
             return by_key(self.high, edges, self._vertices)
         keys = np.empty(len(edges), np.int64)
-        _to_keys(edges, self.high, self._edge_bits, state, current, keys)
+        _to_keys(edges, self.high, self._edge_bits, state, keys)
         keys.sort()
         keys &= (1 << self._edge_bits) - 1
         return keys.astype(np.int32)
 
-    def _states(self, count: IntArray) -> tuple[NDArray[Any], Any, Any]:
-        """The state of each edge, and the states of edges in the frontier and of removed ones."""
-        if self.state is None:
-            return count, np.int32(CURRENT), np.int32(GONE)
-        return self.state, np.int8(IN_FRONTIER), np.int8(REMOVED)
-
     def _round(
-        self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
+        self,
+        rows: Adjacency,
+        count: IntArray,
+        state: NDArray[np.int8],
+        frontier: IntArray,
+        threshold: IntArray,
+        band: IntArray | None,
     ) -> None:
         self._cursor[0] = 0
         self._todo[:] = 0
         self._next_count[:] = 0
         done = False
         while not done:
-            done = self.list_losses(rows, count, frontier, band)
-            self.lower(count, threshold, band, frontier if done else frontier[:0])
+            done = self.list_losses(rows, state, frontier, band)
+            self.lower(count, state, threshold, band, frontier if done else frontier[:0])
 
-    def list_losses(self, rows: Adjacency, count: IntArray, frontier: IntArray, band: IntArray | None) -> bool:
+    def list_losses(self, rows: Adjacency, state: NDArray[np.int8], frontier: IntArray, band: IntArray | None) -> bool:
         """List the edges that lose triangles, until a list is full; returns whether the frontier is done."""
-        state, current, _ = self._states(count)
         _gather(
             frontier,
             self.low,
@@ -325,7 +324,6 @@ class Cascade:
             rows.neighbour.view(np.uint32),
             rows.edge.view(np.uint32),
             state,
-            current,
             band,
             max(1, min(CHUNK, len(frontier) // (len(self._marks) * 8))),
             self._cursor,
@@ -339,8 +337,14 @@ class Cascade:
         )
         return self._cursor[0] >= len(frontier) and bool((self._todo[:, 0] >= self._todo[:, 1]).all())
 
-    def lower(self, count: IntArray, threshold: IntArray, band: IntArray | None, removed: IntArray) -> None:
+    def lower(
+        self,
+        count: IntArray,
+        state: NDArray[np.int8],
+        threshold: IntArray,
+        band: IntArray | None,
+        removed: IntArray,
+    ) -> None:
         """Lower the counts of the listed edges, and mark the edges `removed`."""
-        state, _, gone = self._states(count)
         losses = self._losses, self._fill
-        _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state, gone)
+        _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state)

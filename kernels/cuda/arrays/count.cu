@@ -1,12 +1,12 @@
 // How often each index occurs.
 //
-// Computes  kernels.bincount; adds to counts, which are 0 before.
+// Computes  kernels.bincount, and counts of 32 bits of ranks; adds to counts, which are 0 before.
 // Threads   Each takes every so manieth index. Equal indices of neighbouring lanes are added at once: sorted indices would else
 //           wait for each other. Reads the indices once.
 #include "common.cuh"
 
-template <typename Index>
-__device__ void count_all(const Index* __restrict__ index, int64 count, unsigned long long* __restrict__ counts) {
+template <typename Index, typename Count>
+__device__ void count_all(const Index* __restrict__ index, int64 count, Count* __restrict__ counts) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     const int lane = threadIdx.x & 31;
     for (int64 first = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x - lane; first < count; first += stride) {
@@ -17,7 +17,7 @@ __device__ void count_all(const Index* __restrict__ index, int64 count, unsigned
         if (!is_own || !(starts >> lane & 1)) continue;
         const uint32 later = lane == 31 ? 0 : starts >> (lane + 1);
         const int run = later ? __ffs(later) : 32 - lane;
-        atomicAdd(counts + own, static_cast<unsigned long long>(run));
+        atomicAdd(counts + own, static_cast<Count>(run));
     }
 }
 
@@ -26,5 +26,9 @@ extern "C" __global__ void count_int32(const int* __restrict__ index, int64 coun
 }
 
 extern "C" __global__ void count_int64(const int64* __restrict__ index, int64 count, unsigned long long* __restrict__ counts) {
+    count_all(index, count, counts);
+}
+
+extern "C" __global__ void count_uint32(const uint32* __restrict__ index, int64 count, uint32* __restrict__ counts) {
     count_all(index, count, counts);
 }

@@ -16,12 +16,13 @@
 #include "tables.cuh"
 
 extern "C" __global__ void choose(
-    const int* __restrict__ members, int64 entries, const int* __restrict__ list, const int* __restrict__ low,
-    const int64* __restrict__ starts, const int64* __restrict__ offsets, const int* __restrict__ high,
+    const uint32* __restrict__ members, int64 entries, const int* __restrict__ list, const uint32* __restrict__ low,
+    const int64* __restrict__ starts, const int64* __restrict__ offsets, const uint32* __restrict__ high,
     const int* __restrict__ used, signed char* side, bool* table, int* grouped) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
-        const int b = members[i], at = list[i], a = low[at];
+        const int at = list[i];
+        const int64 a = low[at], b = members[i];
         const int64 end = offsets[a + 1], length = end - offsets[a];
         signed char chosen = -1;
         if (length > 0 && high[end - 1] > b) {
@@ -43,7 +44,7 @@ extern "C" __global__ void choose(
 
 // A start in the ascending row `high[begin .. end)` before the first member above `vertex`. All lanes get it. The search ends at a
 // range that the warp loads at once.
-__device__ __forceinline__ int64 beyond(const int* __restrict__ high, int64 begin, int64 end, int vertex, int lane) {
+__device__ __forceinline__ int64 beyond(const uint32* __restrict__ high, int64 begin, int64 end, uint32 vertex, int lane) {
     while (end - begin > 32 * PER_LANE) {
         const int64 part = (end - begin + 31) / 32, probe = begin + part * lane;
         const uint32 passed = __ballot_sync(ALL_LANES, probe < end && high[probe] <= vertex);
@@ -55,23 +56,23 @@ __device__ __forceinline__ int64 beyond(const int* __restrict__ high, int64 begi
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS) third_vertex(
-    const int* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
-    const int* __restrict__ list, const int* __restrict__ low, const int64* __restrict__ starts,
-    const int* __restrict__ members, const int64* __restrict__ offsets, const int* __restrict__ high,
+    const uint32* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
+    const int* __restrict__ list, const uint32* __restrict__ low, const int64* __restrict__ starts,
+    const uint32* __restrict__ members, const int64* __restrict__ offsets, const uint32* __restrict__ high,
     const signed char* __restrict__ side, const int64* __restrict__ group_starts, const int64* __restrict__ entry,
     int* sums, int* found) {
-    extern __shared__ int shared[];
+    extern __shared__ uint32 shared[];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int thread = ONE_WARP ? lane : threadIdx.x;  // within the team
     const int first_of_warp = ONE_WARP ? 0 : warp, step = ONE_WARP ? 1 : WARPS;
     Table table;
     table.key = shared + (ONE_WARP ? warp * 2 * SLOTS : 0);
-    table.hits = table.key + SLOTS;
+    table.hits = reinterpret_cast<int*>(table.key + SLOTS);
     while (true) {
         const int turn = next_turn(cursor);
         if (turn >= count) break;
-        const int x = tables[count - 1 - turn];  // the largest tables are last in the list and are processed first
-        const int vertex = SIDE ? x : low[x];
+        const int64 x = tables[count - 1 - turn];  // the largest tables are last in the list and are processed first
+        const int64 vertex = SIDE ? x : low[x];
         const int64 begin = offsets[vertex], end = offsets[vertex + 1];
         const int64* edges = SIDE ? group_starts : starts;
         const int64 from = edges[x] + static_cast<int64>(parts[count - 1 - turn]) * PART;
@@ -86,10 +87,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) third_vertex(
                 } else if (side[i] != 0) {
                     continue;
                 }
-                const int b = members[i], streamed = SIDE ? low[list[i]] : b;
+                const uint32 b = members[i];
+                const int64 streamed = SIDE ? low[list[i]] : b;
                 const int64 stop = offsets[streamed + 1];
                 const int64 row = SIDE ? beyond(high, offsets[streamed], stop, b, lane) : offsets[streamed];
-                const int hits = warp_sum(table.stream(high, row, stop, lane, sums, [](int) {}));
+                const int hits = warp_sum(table.stream(high, row, stop, lane, sums, [](uint32) {}));
                 if (lane == 0 && hits) atomicAdd(&found[i], hits);
             }
             table.flush(high + first, size, thread, sums + first);

@@ -32,8 +32,19 @@ def bincount(index: Any, size: int) -> Any:
     CuPy's function also looks for negative indices and the largest one, with kernels that take 5 s to compile.
     """
     counts = cupy.zeros(size, np.int64)
+    _count(index, counts.view(np.uint64))
+    return counts
+
+
+def count_ranks(rank: Any, vertices: int) -> Any:
+    """How often each rank below `vertices` occurs, int32. `rank` is uint32; CuPy adds at no index beyond 2^31 - 1."""
+    counts = cupy.zeros(vertices, np.int32)
+    _count(rank, counts)
+    return counts
+
+
+def _count(index: Any, counts: Any) -> None:
     if len(index):
         kernel = source.kernel(f"arrays/count:count_{index.dtype.name}")
-        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts.view(np.uint64))
+        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts)
         kernel((source.grid(len(index), _BLOCK, 32),), (_BLOCK,), arguments)
-    return counts

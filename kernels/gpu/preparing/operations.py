@@ -68,7 +68,7 @@ _CONVERTED_WORDS = """
     int64,uint32 int32,uint32 uint32,int64 uint32,uint32 uint32,uint64 uint64,uint64 uint32,bool uint32,int16 bool,bool
 """
 _TAKEN = "int64,int64 int64,int32 int64,int16 int32,int64 int32,int32 int32,int16 int32,bool"
-_TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32 int64,bool"
+_TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32 uint32,int64 int64,bool"
 _STORED = "int64,int32 int64,bool int32,int64 int32,int32 int32,int16 int32,bool"
 _STORED_WORDS = "uint32,int32"
 """Types of an index and of the array that it is for."""
@@ -97,7 +97,6 @@ def _of_shards() -> Iterator[Operation]:
         yield partial(_compile, "shards/third_vertex", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
     for name in ("third_vertex:choose", "rows:measure_parts"):
         yield partial(_compile, f"shards/{name}")
-    yield _sum_at
     yield _pack_bits
     yield partial(cupy.arange, 5, dtype="uint32")
 
@@ -173,10 +172,6 @@ def _search(keys: str, values: str) -> None:
 def _combine() -> None:
     cupy.add.at(_ones("uint64"), _ones("int32"), _ones("uint64"))
     cupy.maximum.at(_ones("int32"), _ones("int32"), _ones("int32"))
-
-
-def _sum_at() -> None:
-    cupy.add.at(_ones("int32"), _ones("int32"), 1)
 
 
 def _pack_bits() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...runtime.sizes import SizedArrays
 from .. import tables
+from ..arrays.scatter import count_ranks
 from ..arrays.total import total
 from ..rows import row_numbers, starts_of
 from ..runtime import source
@@ -44,7 +45,7 @@ class ThirdVertexLists(SizedArrays):
     offsets: Any
     """int64 [vertices + 1] where the row of each vertex starts."""
     high: Any
-    """int32 [edges] rank of the other endpoint, ascending within a row."""
+    """uint32 [edges] rank of the other endpoint, ascending within a row."""
 
     def __len__(self) -> int:
         return len(self.high)
@@ -74,9 +75,7 @@ def merge_rows(low: Any, high: Any, runs: Any, vertices: int) -> MergedEdges:
 
 def third_vertex_rows(rows: MergedEdges, cut: Any, first: int, shards: int) -> ThirdVertexLists:
     """The rows of a group that owns all of the edges; see `kernels.third_vertex_rows`."""
-    length = cupy.zeros(rows.vertices, np.int32)
-    cupy.add.at(length, rows.low.view(np.int32), 1)
-    return ThirdVertexLists(starts_of(length), rows.high.view(np.int32))
+    return ThirdVertexLists(starts_of(count_ranks(rows.low, rows.vertices)), rows.high)
 
 
 def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: Any, sums: Any) -> tuple[Any, int]:
@@ -88,19 +87,18 @@ def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: A
     vertices, entries = len(rows.offsets) - 1, len(high)
     if not entries or not len(rows):
         return found, 0
-    starts, low, members = starts.astype(np.int64), low.view(np.int32), high.view(np.int32)
+    starts = starts.astype(np.int64)
     row = row_numbers(starts)
-    used, grouped = cupy.zeros(vertices, np.int32), cupy.zeros(vertices, np.int32)
-    cupy.add.at(used, members, 1)
+    used, grouped = count_ranks(high, vertices), cupy.zeros(vertices, np.int32)
     side, table = cupy.empty(entries, np.int8), cupy.zeros(len(low), np.bool_)
     source.kernel("shards/third_vertex:choose")(
         (source.grid(entries, _BLOCK, 32),),
         (_BLOCK,),
-        (members, np.int64(entries), row, low, starts, rows.offsets, rows.high, used, side, table, grouped),
+        (high, np.int64(entries), row, low, starts, rows.offsets, rows.high, used, side, table, grouped),
     )
     del used
-    groups = tables.group(members, side, grouped)
-    arguments = (row, low, starts, members, rows.offsets, rows.high, side, *groups, sums, found)
+    groups = tables.group(high, side, grouped)
+    arguments = (row, low, starts, high, rows.offsets, rows.high, side, *groups, sums, found)
     length = cupy.diff(rows.offsets)
     tables.launch("shards/third_vertex", 0, cupy.where(table, length[low], 0), cupy.diff(starts), arguments)
     tables.launch("shards/third_vertex", 1, cupy.where(grouped > 0, length, 0), grouped, arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,8 +31,8 @@ class Graph:
     high: NDArray[np.uint32]
     support: NDArray[np.int32]
     vertices: int
-    name: list[int]
-    """[vertices] as they were called."""
+    name: Sequence[int] | Mapping[int, int]
+    """As each vertex was called."""
 
 
 def ordered(edges: Sequence[Edge]) -> Graph:

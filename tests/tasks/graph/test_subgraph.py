@@ -139,13 +139,15 @@ def test_counts_and_marks_cannot_be_confused() -> None:
     assert UNCOUNTED - MAX_TRIANGLES > MAX_TRIANGLES + 1
     assert GONE + MAX_TRIANGLES < 0
     cascade = resources.files("edgemill.kernels.cuda").joinpath("cascade.cuh").read_text()
-    assert "constexpr int RANGE = -(1 << 27);" in cascade
-    assert MAX_TRIANGLES_ON_GPU < 2**27 // 2
+    assert "constexpr int WIDTH = 1 << 27;" in cascade
+    assert MAX_TRIANGLES_ON_GPU < 2**27 and GONE + 2**27 < -3 * 2**27
 
 
 def test_the_limit_of_triangles_is_lower_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     check_supports(np.array([MAX_TRIANGLES_ON_GPU + 1], np.int32))
     monkeypatch.setattr("edgemill.kernels.on_host", lambda array: False)
     check_supports(np.array([MAX_TRIANGLES_ON_GPU], np.int32))
-    with pytest.raises(OutOfRoom, match=r"in 67,108,864 triangles, over the 67,108,863 .*use cluster\.device=cpu, or"):
+    with pytest.raises(
+        OutOfRoom, match=r"in 134,217,728 triangles, over the 134,217,727 .*use cluster\.device=cpu, or"
+    ):
         check_supports(np.array([MAX_TRIANGLES_ON_GPU + 1], np.int32))

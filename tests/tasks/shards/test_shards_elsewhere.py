@@ -21,7 +21,6 @@ from edgemill.tasks.publish.lambda_columns import BucketResults
 from edgemill.tasks.shards import answers, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
 from edgemill.tasks.shards.gpu import warm
-from edgemill.tasks.shards.streams import EdgeRun
 from shard_edges import Edge, Sharded, buckets_of, shard
 
 
@@ -112,13 +111,6 @@ def test_an_answer_that_is_missing() -> None:
             answers.collect_intervals(there.supports[0], {0: part})
 
 
-def test_too_many_vertices_for_a_gpu() -> None:
-    run = EdgeRun(np.zeros(1, np.uint32), np.ones(1, np.uint32))
-    message = "2,147,483,648 vertices, over the 2,147,483,647 that GPUs can number"
-    with foreign.with_kernels(), pytest.raises(OutOfRoom, match=message):
-        supports.collect_owned_edges(0, ShardAssignment.of(2**31, 1, 1), MemorySpace.DEVICE, {0: run})
-
-
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("there", [True, False])
 def test_cliques_that_warm(groups: int, there: bool) -> None:
@@ -134,12 +126,11 @@ def test_cliques_that_warm(groups: int, there: bool) -> None:
 
 
 def test_too_many_edges_of_a_group() -> None:
-    assignment = ShardAssignment.of(9, 2, 2)
-    supports.check_limits(1, assignment, 2**31 - 2, on_gpu=True)
-    supports.check_limits(1, assignment, 2**32 - 2, on_gpu=False)
+    supports.check_limits(1, 2**31 - 2, on_gpu=True)
+    supports.check_limits(1, 2**32 - 2, on_gpu=False)
     for edges, on_gpu in ((2**31 - 1, True), (2**32 - 1, False)):
         with pytest.raises(OutOfRoom, match=f"group 1 has {edges:,} edges, over the {edges - 1:,} allowed"):
-            supports.check_limits(1, assignment, edges, on_gpu)
+            supports.check_limits(1, edges, on_gpu)
 
 
 def test_groups_of_ranks_near_the_top() -> None:

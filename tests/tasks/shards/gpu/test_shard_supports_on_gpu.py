@@ -152,15 +152,15 @@ def test_tables_of_all_sizes() -> None:
 
 @pytest.mark.parametrize("at_once", [3, 700, 5000, 2**28])
 def test_runs_are_merged(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranks of all bits that a GPU tells apart, in runs of which some are empty, by ranges of any size."""
+    """Ranks of all 32 bits, in runs of which some are empty, by ranges of any size."""
     monkeypatch.setattr("edgemill.kernels.gpu.shards.third_vertex.MERGED_AT_ONCE", at_once)
     rng = np.random.default_rng(7)
-    key = np.unique(rng.integers(0, 2**62, 5000)).astype(np.uint64)
-    low, high = (key >> np.uint64(31)).astype(np.uint32), (key & np.uint64(2**31 - 1)).astype(np.uint32)
+    key = np.unique(rng.integers(0, 2**64, 5000, np.uint64))
+    low, high = (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32)
     run = rng.integers(0, 3, len(key))
     order = np.argsort(run, kind="stable")
     runs = np.array([0, 0, *np.cumsum(np.bincount(run, minlength=3)).tolist()])
-    merged: Any = kernels.merge_rows(kernels.to_device(low[order]), kernels.to_device(high[order]), runs, 2**31 - 1)
+    merged: Any = kernels.merge_rows(kernels.to_device(low[order]), kernels.to_device(high[order]), runs, 2**32 - 2)
     assert plain(merged.low) == plain(low)
     assert plain(merged.high) == plain(high)
     assert kernels.to_host(merged.origin).tolist() == np.argsort(order).tolist()
@@ -177,9 +177,9 @@ def test_groups_of_vertices() -> None:
 def test_too_many_triangles() -> None:
     """More than GPUs count, though the host could."""
     ends = np.array([0, 0, 1], np.uint32), np.array([1, 2, 2], np.uint32)
-    part = SupportedEdges(*ends, np.full(3, 2**26, np.int32), np.arange(3, dtype=np.int32))
+    part = SupportedEdges(*ends, np.full(3, 2**27, np.int32), np.arange(3, dtype=np.int32))
     build_group_edges(0, ShardAssignment.of(3, 1, 1), 3, MemorySpace.HOST, MemorySpace.HOST, {0: part})
-    with pytest.raises(OutOfRoom, match="67,108,864 triangles"):
+    with pytest.raises(OutOfRoom, match="134,217,728 triangles"):
         build_group_edges(0, ShardAssignment.of(3, 1, 1), 3, MemorySpace.DEVICE, MemorySpace.HOST, {0: part})
     small = replace(part, support=np.ones(3, np.int32))
     build_group_edges(0, ShardAssignment.of(3, 1, 1), 3, MemorySpace.DEVICE, MemorySpace.HOST, {0: small})
