@@ -1,13 +1,15 @@
 """What is kept beside a result for the next update: its numbering, edges, order of peeling and forest, as raw columns.
 
 The folder `state` has one file for each array, little-endian without a header, so that it can be mapped into memory,
-and an index with the SHA-256 of each file, which is itself sealed. All of it can be computed from the result, so a lost
-or damaged state costs time and never exactness.
+and an index with the SHA-256 of each file, which is itself sealed. Small values of edges are stored in one or two bytes
+each, and in place of the lower end of each edge where the edges of each vertex start. All of it can be computed from
+the result, so a lost or damaged state costs time and never exactness.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -19,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.graph import Topology
 from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..ids.identity import Ids
+from ..ids.order import offsets
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
 from .merging import NumberedGraph
@@ -30,6 +34,8 @@ from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
 
 _STEP = 2**24
 """Bytes that are written at once."""
+_PIECE = 2**20
+"""About as many lower ends are found at once by a thread: they fit its cache."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,12 @@ def write_state(place: Folder, run: str, state: State) -> int:
 
     Raises UsageError if it cannot be written, OutOfRoom for a full disk.
     """
-    arrays = {name: _little_endian(array) for name, array in _arrays(state)}
+    arrays = dict(_arrays(state))
     try:
         if place.is_local:
             Path(place.url).mkdir(0o700, parents=True)
         with ThreadPoolExecutor() as pool:
+            arrays = dict(zip(arrays, pool.map(_stored, arrays.values()), strict=True))
             entries = pool.map(_entry, arrays.values())  # other threads write meanwhile
             for _ in pool.map(lambda name: _write(place, name, arrays[name]), arrays):
                 pass  # raises the first error
@@ -88,9 +95,10 @@ def write_state(place: Folder, run: str, state: State) -> int:
 
 
 def read_state(place: Folder, run: str) -> State:
-    """The state of the result of `run`, mapped from the folder `place`, after all its checksums have been compared.
+    """The state of the result of `run`, from the folder `place`, after all its checksums have been compared.
 
-    Pages are copied if they are written to. So the arrays are of one type to the compiler, with those of a new graph.
+    What has its own type in the files is mapped, and pages are copied if they are written to. So the arrays are of one
+    type to the compiler, with those of a new graph.
 
     Raises NoState if there is none, if it is damaged, or if it is of another run.
     """
@@ -102,7 +110,7 @@ def read_state(place: Folder, run: str) -> State:
             found = dict(readers.map(lambda item: (item[0], _read(place, *item)), index["files"].items()))
     except OSError as error:
         raise NoState(f"the state in {place} cannot be read: {error.strerror or error}") from None
-    edges = Topology(found["low"], found["high"], index["vertices"])
+    edges = Topology(_lower_ends(found["first"]), found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
     return State(NumberedGraph(_ids(found, index["vertices"]), edges), order, found["forest"])
 
@@ -117,7 +125,8 @@ def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "text", np.frombuffer(text or b"", np.uint8)
     else:
         yield "ids", ids
-    yield from (("low", edges.low), ("high", edges.high))
+    yield "first", offsets(kernels.bincount(edges.low, edges.vertices))
+    yield "high", edges.high
     yield "forest", state.forest
     yield from ((field.name, getattr(state.order, field.name)) for field in fields(Order))
 
@@ -128,8 +137,29 @@ def _ids(found: Mapping[str, NDArray[Any]], vertices: int) -> Ids:
     return pa.LargeStringArray.from_buffers(vertices, pa.py_buffer(found["starts"]), pa.py_buffer(found["text"]))
 
 
-def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+def _lower_ends(first: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The lower end of each edge, int32 [edges], from where the edges of each vertex start, int64 [vertices + 1].
+
+    Without kernels, which load Numba: so does a batch without change.
+    """
+    low = np.empty(int(first[-1]), np.int32)
+    cuts = np.searchsorted(first, np.arange(0, len(low), _PIECE)).tolist()
+
+    def find(begin: int, end: int) -> None:
+        own = np.arange(begin, end, dtype=np.int32)
+        low[first[begin] : first[end]] = np.repeat(own, np.diff(first[begin : end + 1]))
+
+    with ThreadPoolExecutor() as pool:
+        deque(pool.map(find, [0, *cuts], [*cuts, len(first) - 1]), 0)
+    return low
+
+
+def _stored(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as it is written: little-endian, int32 in as many bytes as its values need if none is negative."""
+    dtype = array.dtype
+    if dtype == np.int32 and array.min(initial=0) >= 0:
+        dtype = min(dtype, np.min_scalar_type(array.max(initial=0)), key=lambda kind: kind.itemsize)
+    return np.ascontiguousarray(array).astype(dtype.newbyteorder("<"), copy=False)
 
 
 def _content(array: NDArray[Any]) -> memoryview:
@@ -166,4 +196,5 @@ def _read(place: Folder, name: str, file: Mapping[str, Any]) -> NDArray[Any]:
         content = np.frombuffer(bytearray(place.read(name) or b""), np.uint8)
     if len(content) != file["bytes"] or sha256(content.data).hexdigest() != file["sha256"]:
         raise NoState(f"the state in {place} is damaged: {name} is not what was written")
-    return content.view(dtype)
+    found: NDArray[Any] = content.view(dtype)
+    return found.astype(np.int32) if dtype.kind == "u" and name != "text" else found

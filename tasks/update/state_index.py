@@ -14,7 +14,7 @@ from ..storage.taking_over import take_over
 FOLDER = "state"
 """Name of the folder."""
 INDEX = "index.json"
-FORMAT, VERSION = "edgemill-state", 2
+FORMAT, VERSION = "edgemill-state", 3
 
 
 class NoState(Exception):

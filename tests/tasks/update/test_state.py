@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.storage.folders import Folder
@@ -39,6 +43,35 @@ def test_it_is_read_as_written(tmp_path: Path, text: bool) -> None:
         assert has_state(place) and same(read_state(place, "r1"), state(text))
 
 
+@pytest.mark.parametrize("most", [255, 256, 2**16 - 1, 2**16, 2**31 - 1])
+def test_values_of_any_width(tmp_path: Path, most: int) -> None:
+    """They take as few bytes as they need, and are int32 again, which can be written to."""
+    values = np.array([0, most // 2, most], np.int32)
+    wide = replace(state(), order=Order(values, values[::-1], np.zeros(3, np.int32), values))
+    write_state(Folder(str(tmp_path / "a")), "r1", wide)
+    found = read_state(Folder(str(tmp_path / "a")), "r1")
+    assert same(found, wide)
+    for array in (found.graph.edges.low, found.graph.edges.high, found.forest, *vars(found.order).values()):
+        assert array.dtype == np.int32 and array.flags.writeable and array.flags.c_contiguous
+    assert (tmp_path / "a" / "lam").stat().st_size == 3 * (1 if most < 256 else 2 if most < 2**16 else 4)
+
+
+@given(
+    degrees=st.lists(st.one_of(st.just(0), st.integers(0, 9)), max_size=40), piece=st.sampled_from([1, 3, 10, 2**20])
+)
+def test_edges_of_any_vertices(degrees: list[int], piece: int) -> None:
+    """The lower ends are found in pieces of any size; vertices without edges are between them."""
+    low = np.repeat(np.arange(len(degrees), dtype=np.int32), degrees)
+    edges = Topology(low, low + np.int32(1), len(degrees))
+    graph = NumberedGraph(np.arange(len(degrees)), edges)
+    order = Order(*[np.zeros(len(low), np.int32)] * 4)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr("edgemill.tasks.update.state._PIECE", piece)
+        place = Folder(folder).subfolder("state")
+        write_state(place, "r1", State(graph, order, low[:0]))
+        assert same(read_state(place, "r1"), State(graph, order, low[:0]))
+
+
 def test_an_empty_one(tmp_path: Path) -> None:
     none = np.zeros(0, np.int32)
     empty = State(NumberedGraph(np.zeros(0, np.int64), Topology(none, none, 0)), Order(none, none, none, none), none)
@@ -51,7 +84,7 @@ def test_it_goes_over_to_the_next_run(tmp_path: Path) -> None:
     write_state(first, "r1", state())
     carry_state(first, second, "r2")
     assert same(read_state(second, "r2"), state())
-    assert (tmp_path / "a" / "low").stat().st_ino == (tmp_path / "b" / "r2" / "low").stat().st_ino
+    assert (tmp_path / "a" / "high").stat().st_ino == (tmp_path / "b" / "r2" / "high").stat().st_ino
     with pytest.raises(NoState, match="of run r2"):
         read_state(second, "r1")
 
