@@ -1,9 +1,9 @@
-"""Which vertices and edges are concerned when edges leave a spanning forest."""
+"""Which vertices and edges are concerned when edges leave a spanning forest, or when edges of a vertex change."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import get_num_threads, prange
 
 from ..graph import AnyArray, IntArray, Topology
 from ..runtime.cache import cached_njit
@@ -117,3 +117,29 @@ def mark_within(edges: Topology, level: IntArray, of_vertex: IntArray, wanted: I
     found = np.empty(edges.edges, np.bool_)
     _within(edges.low, edges.high, level, of_vertex, wanted, found)
     return found
+
+
+@cached_njit(parallel=True)
+def _highest(low, high, level, place, found):
+    threads = found.shape[0]
+    for thread in prange(threads):
+        own = found[thread]
+        for e in range(thread * level.size // threads, (thread + 1) * level.size // threads):
+            at = place[np.uintp(low[e])]
+            if at >= 0:
+                own[at] = max(own[at], level[e])
+            at = place[np.uintp(high[e])]
+            if at >= 0:
+                own[at] = max(own[at], level[e])
+
+
+def highest_at(edges: Topology, level: IntArray, vertices: IntArray) -> IntArray:
+    """The highest `level` [edges] of the edges of each of some distinct `vertices`, int32; 0 without edges.
+
+    Reads 20 bytes an edge. Takes 4 bytes for each of these vertices and thread.
+    """
+    place = np.full(edges.vertices, -1, np.int32)
+    place[vertices] = np.arange(len(vertices), dtype=np.int32)
+    found = np.zeros((get_num_threads(), len(vertices)), np.int32)
+    _highest(edges.low, edges.high, level, place, found)
+    return found.max(axis=0)

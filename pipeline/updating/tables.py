@@ -37,7 +37,6 @@ class OneBucket:
     """The new graph as a run has it in one bucket, with the values of its edges."""
 
     buckets: Buckets
-    degrees: ingest.BucketDegrees
     results: BucketResults
 
     @classmethod
@@ -46,9 +45,13 @@ class OneBucket:
         starts = np.array([0, len(graph.ids)], np.int64)
         highs, (high,) = order.encode(graph.edges.high)
         edges = BucketEdges(0, starts, np.asarray(graph.edges.low), high, highs, 0)
-        degrees = ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
         buckets = Buckets([BucketIds(0, graph.ids, {})], [edges], starts, 0)
-        return cls(buckets, degrees, BucketResults(0, support, lam, lam))
+        return cls(buckets, BucketResults(0, support, lam, lam))
+
+    def degrees(self) -> ingest.BucketDegrees:
+        """The degrees of its vertices, which takes two passes over the edges."""
+        (edges,) = self.buckets.edges
+        return ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
 
 
 @dataclass(frozen=True)

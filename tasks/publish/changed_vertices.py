@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.regroup import NO_LIMIT, mark_over
+from ...kernels.cpu.regroup import highest_at
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
@@ -26,13 +26,13 @@ class EdgePart(SizedArrays):
     """[edges] λ."""
 
     def at_ends(self, values: NDArray[np.int32] | None, vertices: int) -> NDArray[np.int64]:
-        """The sum of `values` [edges] over the edges of each vertex, int64 [vertices]; without values their number.
-
-        Exact below 2^53.
-        """
-        ends = np.concatenate([self.edges.low, self.edges.high])
-        weights = None if values is None else np.concatenate([values, values])
-        return np.bincount(ends, weights, minlength=vertices).astype(np.int64)
+        """The sum of `values` [edges] over the edges of each vertex, int64 [vertices]; without values their number."""
+        low, high = (
+            kernels.bincount(end, vertices) if values is None else kernels.scatter_sum(end, values, vertices)
+            for end in (self.edges.low, self.edges.high)
+        )
+        low += high
+        return low
 
     def most_at_ends(self, vertices: int) -> NDArray[np.int32]:
         """The largest λ of the edges of each vertex, int32 [vertices]; 0 without edges."""
@@ -59,13 +59,9 @@ def changed_vertices(
         may_fall[end[gone.lam == before.low[end]]] = True
     most[may_fall] = 0
     most = np.maximum(most, come.most_at_ends(count))
-    if may_fall.any():
-        at_these = np.zeros(after.edges, np.bool_)
-        mark_over(after, lam, np.where(may_fall, -1, NO_LIMIT).astype(np.int32), at_these)
-        rows = kernels.nonzero(at_these)
-        low, high, own = (kernels.take(values, rows) for values in (after.low, after.high, lam))
-        there = EdgePart(Topology(low, high, count), own, own)
-        most = np.maximum(most, there.most_at_ends(count))
+    these = np.flatnonzero(may_fall).astype(np.int32)
+    if len(these):
+        most[these] = np.maximum(most[these], highest_at(after, lam, these))
     return BucketVertices(before.bucket, degree, before.triangles + supports // 2, most, most)
 
 

@@ -125,9 +125,8 @@ class Change(SizedArrays):
         second graph, `after`, for which `touched` [edges] is true.
         """
         found = _others(self.own, len(self.ids))
-        for ends, mask in ((self.before, self.removed), (after, touched)):
-            rows = kernels.nonzero(mask)
-            found[ends.low[rows]] = found[ends.high[rows]] = True
+        mark_ends(self.before, ~self.removed, found)
+        mark_ends(after, ~touched, found)
         return found[self.stays]
 
     def edges_before(self, after: Topology, rows: Sequence[int]) -> NDArray[np.int64]:

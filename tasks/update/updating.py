@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.update import (
+    Descent,
     Replayed,
     Union,
-    descend,
+    least_of_triangles,
     leave_out,
     level_ends,
     merge,
@@ -154,10 +155,11 @@ def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_th
     triples, found = removed_triangles(union.edges, rows, union.mark, removed)
     _within(most, found)
     looked = 0
+    descent = Descent(union, rows, ends)
     steps = _steps(removed, triples, union.edges.edges)
     for step, (own, destroyed) in enumerate(steps):
         before = looked
-        looked += descend(union, rows, own, destroyed, ends, most - found - looked, in_one_thread)
+        looked += descent.remove(own, destroyed, most - found - looked, in_one_thread)
         _within(most, found + looked)
         if step:
             growth = 1.0 if step == len(steps) - 1 else min(looked / max(before, 1), GROWTH)
@@ -181,8 +183,15 @@ def _steps(
         step_of[::stride] = step
     step_of_edge = np.full(edges, len(strides), np.uint8)
     step_of_edge[removed] = step_of
-    destroyed = step_of_edge[triples].min(axis=1)
-    return [(removed[step_of == step], triples[destroyed == step]) for step in range(len(strides))]
+    destroyed = least_of_triangles(triples, step_of_edge)
+    steps = len(strides)
+    return list(zip(_by_step(removed, step_of, steps), _by_step(triples, destroyed, steps), strict=True))
+
+
+def _by_step(rows: NDArray[np.int32], step: NDArray[np.uint8], steps: int) -> list[NDArray[np.int32]]:
+    """The rows of each of so many steps, in the order in which they were."""
+    order = np.argsort(step, kind="stable")
+    return np.split(rows[order], np.cumsum(np.bincount(step, minlength=steps))[:-1])
 
 
 def _within(most: int, looked: int) -> None:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.nest import containing, nest_few
-from ...kernels.cpu.regroup import limits, mark_over, mark_within
-from ...kernels.cpu.update import among, keep_later, level_sums, mark_ends, values_since
+from ...kernels.cpu.regroup import highest_at, limits, mark_over, mark_within
+from ...kernels.cpu.update import among, keep_later, least_of_triangles, level_sums, mark_ends, values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.side_by_side import Parts, WarmUp
 from ..device import MemorySpace
@@ -41,6 +41,7 @@ def _warm_deletions() -> None:
     _update(np.arange(4) == 0, 0)
     one = np.zeros(1, np.int32)
     mark_ends(Topology(one, one, 1), one > 0, one > 0)
+    least_of_triangles(np.zeros((1, 3), np.int32), np.zeros(1, np.uint8))
 
 
 def _insert_between_triangles() -> None:
@@ -77,6 +78,7 @@ def _warm_groups() -> None:
     containing(zero, one, one, nested.vertex, nested.level, nested.parent)
     mark_over(edge, one, limits(zero, one, zero, 2), np.zeros(1, np.bool_))
     mark_within(edge, one, vertex, one)
+    highest_at(edge, one, zero)
 
 
 _UPDATES = Parts(

@@ -218,48 +218,51 @@ def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level
     return looked
 
 
-def descend(
-    union: Union,
-    rows: Adjacency,
-    gone: IntArray,
-    triples: IntArray,
-    ends: LongArray,
-    most: int,
-    in_one_thread: bool = True,
-) -> int:
-    """Bring the order to the edges without those that are `gone`; changes the arrays of `union`, and `ends`.
+class Descent:
+    """Scratch memory for the deletions of one update, which may be in several steps: 8 bytes an edge of `union`.
 
-    `gone` are removed edges of `union`. Others may go in a later call: they stand until then, and only their own counts
-    are not kept. `triples` are the triangles that are destroyed now; `ends` int64 [levels] the times at which each
-    level ends. An edge that drops goes to the end of its new level. Returns the number of triangles looked at, and
-    stops when it exceeds `most`. Without `in_one_thread` all threads do small steps, too.
+    `rows` are the rows of all edges of `union`. `ends` int64 [levels] are the times at which each level ends.
     """
-    queue, slot = np.empty((2, union.edges.edges), np.int32)
-    waiting = np.zeros(1, np.int64)
-    key, counts = union.key, (union.count, union.remainder)
-    _lose_triangles(triples, union.mark, key, *counts, union.change, queue, waiting)
-    key[gone] = -1
-    pairs = union.edges.low, union.edges.high
-    lists = rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
-    threads, room = get_num_threads(), max(ROOM, rows.widest + 1)
-    used, histograms = np.zeros(threads, np.int64), np.zeros((threads, len(ends) + 1), np.int32)
-    place = np.empty((room, 4), np.int64)
-    found = np.empty((threads, 2, room), np.uint32), np.empty((threads, 2, room), np.int64), used, place, histograms
-    looked = 0
-    while waiting[0] and looked <= most:
-        if in_one_thread:
-            left = most - looked
-            looked += _small_rounds(queue, waiting, slot, pairs, lists, key, *counts, ends, found, left, ALONE)
-        members = np.sort(queue[: waiting[0]])
-        waiting[0] = 0
-        while len(members) and looked <= most:
-            size = _open_block(members, pairs, rows.length, slot, key, room)
-            block, members = members[:size], members[size:]
-            level, after = np.empty((2, size), np.int64)
-            cursor = np.zeros(2, np.int64)
-            used[:] = 0
-            _drop(block, pairs, lists, key, cursor, found, level)
-            looked += _assign(level, place, ends, after)
-            _settle(block, slot, key, after, cursor, found, *counts, queue, waiting)
-            _close_block(block, key, after)
-    return looked
+
+    def __init__(self, union: Union, rows: Adjacency, ends: LongArray) -> None:
+        self._union, self._ends, self._length = union, ends, rows.length
+        self._pairs = union.edges.low, union.edges.high
+        self._lists = rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
+        self._queue, self._slot = np.empty((2, union.edges.edges), np.int32)
+        threads, self._room = get_num_threads(), max(ROOM, rows.widest + 1)
+        self._used, self._place = np.zeros(threads, np.int64), np.empty((self._room, 4), np.int64)
+        found = np.empty((threads, 2, self._room), np.uint32), np.empty((threads, 2, self._room), np.int64)
+        self._found = *found, self._used, self._place, np.zeros((threads, len(ends) + 1), np.int32)
+
+    def remove(self, gone: IntArray, triples: IntArray, most: int, in_one_thread: bool = True) -> int:
+        """Bring the order to the edges without those that are `gone`; changes the arrays of `union`, and `ends`.
+
+        `gone` are removed edges of `union`. Others may go in a later step: they stand until then, and only their own
+        counts are not kept. `triples` are the triangles that are destroyed now. An edge that drops goes to the end of
+        its new level. Returns the number of triangles looked at, and stops when it exceeds `most`. Without
+        `in_one_thread` all threads do small steps, too.
+        """
+        union, ends, queue, slot, used = self._union, self._ends, self._queue, self._slot, self._used
+        pairs, lists, found = self._pairs, self._lists, self._found
+        waiting = np.zeros(1, np.int64)
+        key, counts = union.key, (union.count, union.remainder)
+        _lose_triangles(triples, union.mark, key, *counts, union.change, queue, waiting)
+        key[gone] = -1
+        looked = 0
+        while waiting[0] and looked <= most:
+            if in_one_thread:
+                left = most - looked
+                looked += _small_rounds(queue, waiting, slot, pairs, lists, key, *counts, ends, found, left, ALONE)
+            members = np.sort(queue[: waiting[0]])
+            waiting[0] = 0
+            while len(members) and looked <= most:
+                size = _open_block(members, pairs, self._length, slot, key, self._room)
+                block, members = members[:size], members[size:]
+                level, after = np.empty((2, size), np.int64)
+                cursor = np.zeros(2, np.int64)
+                used[:] = 0
+                _drop(block, pairs, lists, key, cursor, found, level)
+                looked += _assign(level, self._place, ends, after)
+                _settle(block, slot, key, after, cursor, found, *counts, queue, waiting)
+                _close_block(block, key, after)
+        return looked

@@ -7,11 +7,14 @@ from numba import get_num_threads, prange
 
 from ...graph import Adjacency, AnyArray, IntArray, Topology
 from ...runtime.cache import cached_njit
+from ..arrays.atomics import fetch_add
 from ..common_neighbours import search_shorter
 from .merging import ADDED, REMOVED
 
 ROOM = 1 << 20
 """Triangles that all threads together find in one pass."""
+PIECES = 1 << 10
+"""Threads take so many pieces of the removed edges one after the other: edges of hubs have most of the triangles."""
 
 
 @cached_njit
@@ -27,34 +30,71 @@ def triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g):
 
 
 @cached_njit(parallel=True)
-def _find(some, low, high, begin, length, neighbour, edge, mark, todo, found_f, found_g, found, fill, looked):
-    """Each thread goes through its range of `some` until its room is full."""
+def _find(
+    some,
+    low,
+    high,
+    begin,
+    length,
+    neighbour,
+    edge,
+    mark,
+    cuts,
+    cursor,
+    todo,
+    found_f,
+    found_g,
+    found,
+    runs,
+    made,
+    looked,
+):
+    """Each thread goes through pieces of `some` until its room is full, and then keeps the rest of its piece in `todo`.
+
+    A run has the index of its first edge in `some`, and where its triangles begin and end in the thread's room.
+    """
     for thread in prange(todo.shape[0]):
         to_f = found_f[thread]
         to_g = found_g[thread]
         triples = found[thread]
         n = 0
         seen = 0
+        own = 0
         i = todo[thread, 0]
-        while i < todo[thread, 1]:
-            e = some[i]
-            if n + min(length[low[e]], length[high[e]]) > triples.shape[0]:
-                break
-            hits = triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g)
-            seen += hits
-            for h in range(hits):
-                f = to_f[h]
-                g = to_g[h]
-                mf = mark[f]
-                mg = mark[g]
-                if mf != ADDED and mg != ADDED and (mf != REMOVED or f > e) and (mg != REMOVED or g > e):
-                    triples[n, 0] = e
-                    triples[n, 1] = f
-                    triples[n, 2] = g
-                    n += 1
-            i += 1
+        stop = todo[thread, 1]
+        is_full = False
+        while not is_full:
+            if i >= stop:
+                piece = fetch_add(cursor, 0, np.int64(1))
+                if piece >= cuts.size - 1:
+                    break
+                i = cuts[piece]
+                stop = cuts[piece + 1]
+            runs[thread, own, 0] = i
+            runs[thread, own, 1] = n
+            while i < stop:
+                e = some[i]
+                if n + min(length[low[e]], length[high[e]]) > triples.shape[0]:
+                    is_full = True
+                    break
+                hits = triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g)
+                seen += hits
+                for h in range(hits):
+                    f = to_f[h]
+                    g = to_g[h]
+                    mf = mark[f]
+                    mg = mark[g]
+                    if mf != ADDED and mg != ADDED and (mf != REMOVED or f > e) and (mg != REMOVED or g > e):
+                        triples[n, 0] = e
+                        triples[n, 1] = f
+                        triples[n, 2] = g
+                        n += 1
+                i += 1
+            runs[thread, own, 2] = n
+            own += 1
         todo[thread, 0] = i
-        fill[thread] = n
+        todo[thread, 1] = stop
+        made[thread] = own
         looked[thread] += seen
 
 
@@ -67,19 +107,30 @@ def removed_triangles(topology: Topology, rows: Adjacency, mark: AnyArray, remov
     """
     threads = get_num_threads()
     room = max(rows.widest + 1, ROOM // threads)
-    bounds = np.linspace(0, len(removed), threads + 1).astype(np.int64)
-    todo = np.column_stack([bounds[:-1], bounds[1:]])
-    pieces: list[list[IntArray]] = [[] for _ in range(threads)]
-    found, fill, looked = (
-        np.empty((threads, room, 3), np.int32),
-        np.zeros(threads, np.int64),
-        np.zeros(threads, np.int64),
-    )
+    cuts = np.linspace(0, len(removed), PIECES + 1).astype(np.int64)
+    cursor, made, looked = np.zeros(1, np.int64), np.zeros(threads, np.int64), np.zeros(threads, np.int64)
+    todo, runs = np.zeros((threads, 2), np.int64), np.empty((threads, PIECES + 1, 3), np.int64)
+    found = np.empty((threads, room, 3), np.int32)
     scratch = np.empty((2, threads, rows.widest + 1), np.uint32)
     args = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32), mark
-    while (todo[:, 0] < todo[:, 1]).any():
-        _find(removed, *args, todo, *scratch, found, fill, looked)
-        for thread in range(threads):
-            pieces[thread].append(found[thread, : fill[thread]].copy())
-    whole = [piece for own_pieces in pieces for piece in own_pieces]
+    pieces: dict[int, IntArray] = {}
+    while cursor[0] < PIECES or (todo[:, 0] < todo[:, 1]).any():
+        _find(removed, *args, cuts, cursor, todo, *scratch, found, runs, made, looked)
+        for thread, count in enumerate(made.tolist()):
+            own = runs[thread, :count].tolist()
+            pieces |= {first: found[thread, begin:end].copy() for first, begin, end in own if begin < end}
+    whole = [pieces[first] for first in sorted(pieces)]
     return np.concatenate(whole) if whole else np.empty((0, 3), np.int32), int(looked.sum())
+
+
+@cached_njit(parallel=True)
+def _least(triangles, value, least):
+    for i in prange(least.size):
+        least[i] = min(value[triangles[i, 0]], value[triangles[i, 1]], value[triangles[i, 2]])
+
+
+def least_of_triangles(triangles: IntArray, value: AnyArray) -> AnyArray:
+    """The least `value` [edges] of the edges of each triangle, [triangles] in the type of `value`."""
+    least = np.empty(len(triangles), value.dtype)
+    _least(triangles, value, least)
+    return least

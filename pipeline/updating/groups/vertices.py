@@ -39,7 +39,7 @@ def vertex_values(start: Start, found: FoundLambda, one: OneBucket, before: NDAr
 def _from_all(one: OneBucket) -> Values:
     (edges,) = one.buckets.edges
     sums = collect(0, [publish.send_sums(edges, one.results)])
-    vertices = publish.collect_vertices(edges, one.degrees, one.results, sums)
+    vertices = publish.collect_vertices(edges, one.degrees(), one.results, sums)
     return vertices, publish.summarise(one.results, vertices)
 
 
@@ -65,8 +65,8 @@ def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -
 
 
 def _part(edges: Topology, support: NDArray[np.int32], lam: NDArray[np.int32], rows: NDArray[np.integer]) -> EdgePart:
-    own = Topology(edges.low[rows], edges.high[rows], edges.vertices)
-    return EdgePart(own, support[rows], lam[rows])
+    low, high, supports, levels = (kernels.take(values, rows) for values in (edges.low, edges.high, support, lam))
+    return EdgePart(Topology(low, high, edges.vertices), supports, levels)
 
 
 def _values_of(result: Result, change: Change) -> BucketVertices:
