@@ -23,6 +23,8 @@ Ints: TypeAlias = NDArray[np.signedinteger[Any]]
 KEY_BITS = 63
 """Bits of a key, which is a non-negative int64."""
 
+FEW_UNUSED = 8
+"""A table of ids starts at 0 if the ids below the least one are at most this part of the others."""
 MAX_CODES = 2**31 - 1
 """The most distinct values that int32 positions can number."""
 
@@ -114,19 +116,22 @@ def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
 
 
 def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
-    def cells(column: Ints) -> Ints:
-        return column - floor if floor else column
+    # A table that starts at 0 needs no subtraction, which is another pass over the columns.
+    start = 0 if 0 <= floor <= span // FEW_UNUSED else floor
 
-    present = np.zeros(span, np.bool_, like=columns[0])
+    def cells(column: Ints) -> Ints:
+        return column - start if start else column
+
+    present = np.zeros(floor - start + span, np.bool_, like=columns[0])
     for column in columns:
         if len(column) < MANY:
             present[cells(column)] = True
         else:
             kernels.store(present, cells(column), np.ones_like(column, np.bool_))
-    values = (np.flatnonzero(present) + floor).astype(columns[0].dtype)
+    values = (np.flatnonzero(present) + start).astype(columns[0].dtype)
     check_codes(len(values))
     if len(values) == span:
-        return values, [cells(column).astype(np.int32, copy=False) for column in columns]
+        return values, [(column - floor if floor else column).astype(np.int32, copy=False) for column in columns]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return values, [
         code[cells(column)] if len(column) < MANY else kernels.take(code, cells(column)) for column in columns
