@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +71,9 @@ def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32
     groups, forest = find_groups(engine, events, engine.threads, start, found, graph)
     columns, programs = _run_programs(call, engine, source, start, graph, one)
     how = _format(call, source)
-    with events.stage("publish", 0):
+    state = State(graph, found.order, forest)
+    with events.stage("publish", 0), ThreadPoolExecutor(1) as beside:
+        kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
         tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
         (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
@@ -77,7 +81,7 @@ def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32
         published, kept = publish_tables(
             engine, one, own, triangles, tracks, values, how, _earlier(call, start, found), columns
         )
-        keep_state(call.settings, call.staging, events, State(graph, found.order, forest), base)
+        kept_state.result()
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
     went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went, programs)
