@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from ...tasks.inputs.sources import Source
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
+from ...tasks.update.state import State
 from ...tasks.update.state_index import NoState
 from ..monitor.events import Events
 from ..results.result import Result
@@ -39,6 +42,16 @@ class Start:
     repeated: int
 
 
+def _known_state(settings: Settings, base: Result, with_kernels: bool) -> State:
+    """The state of the earlier result. Meanwhile Numba and the kernels of updates are imported, if they are needed in
+    any case: a batch without change needs none. Raises NoState.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        if with_kernels:
+            beside.submit(import_module, "...tasks.update.warm", __package__)
+        return known_state(settings, base)
+
+
 def start_from(
     settings: Settings,
     events: Events,
@@ -57,7 +70,7 @@ def start_from(
                 whole = Decision("whole", f"a full run is due: nightly.full_every is {every:,}")
                 graph = graph_of_result(base)
             else:
-                state = known_state(settings, base)
+                state = _known_state(settings, base, with_kernels=batch is None)
                 graph, order, forest = state.graph, state.order, state.forest
         except NoState as why:
             whole = Decision("whole", str(why))
