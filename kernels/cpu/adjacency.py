@@ -13,40 +13,39 @@ PARTS = 4
 
 
 @cached_njit(parallel=True)
-def _count(low, high, cuts, below, above):
-    """Part t counts the entries of the rows [cuts[t], cuts[t + 1]). Every part reads all edges."""
-    for t in prange(cuts.size - 1):
-        first = cuts[t]
-        last = cuts[t + 1]
-        for e in range(low.size):
-            u = low[e]
+def _count(low, high, rows, runs, below, above):
+    """Part t counts the entries from the edges [runs[t], runs[t + 1]), and those of [rows[t], rows[t + 1]) from all."""
+    for t in prange(rows.size - 1):
+        for e in range(runs[t], runs[t + 1]):
+            above[low[e]] += 1
+        first = rows[t]
+        last = rows[t + 1]
+        for e in range(high.size):
             v = high[e]
-            if first <= u < last:
-                above[u] += 1
             if first <= v < last:
                 below[v] += 1
 
 
 @cached_njit(parallel=True)
-def _fill(low, high, cuts, lower, upper, neighbour, edge):
-    """Part t fills the rows [cuts[t], cuts[t + 1]). Every part reads all edges.
+def _fill(low, high, rows, runs, lower, upper, neighbour, edge):
+    """Part t fills rows from the edges [runs[t], runs[t + 1]), and the rows [rows[t], rows[t + 1]) from all edges.
 
     Edges are sorted by (low, high), so both halves of each row are filled in ascending order.
     """
-    for t in prange(cuts.size - 1):
-        first = cuts[t]
-        last = cuts[t + 1]
-        for e in range(low.size):
+    for t in prange(rows.size - 1):
+        for e in range(runs[t], runs[t + 1]):
             u = low[e]
+            neighbour[upper[u]] = high[e]
+            edge[upper[u]] = e
+            upper[u] += 1
+        first = rows[t]
+        last = rows[t + 1]
+        for e in range(high.size):
             v = high[e]
             if first <= v < last:
-                neighbour[lower[v]] = u
+                neighbour[lower[v]] = low[e]
                 edge[lower[v]] = e
                 lower[v] += 1
-            if first <= u < last:
-                neighbour[upper[u]] = v
-                edge[upper[u]] = e
-                upper[u] += 1
 
 
 @cached_njit(parallel=True)
@@ -79,19 +78,28 @@ def row_numbers(offsets: LongArray) -> IntArray:
 
 
 def adjacency(topology: Topology) -> Adjacency:
-    """The rows of a subgraph in both directions. Each thread makes a range of rows, and reads all edges twice."""
+    """The rows of a subgraph in both directions. Each thread makes a range of rows, and reads all high ends twice."""
     low, high, vertices = topology.low, topology.high, topology.vertices
     threads = get_num_threads()
+    runs = _runs(low, threads)
     below, above = np.zeros((2, vertices), np.int64)
-    _count(low, high, np.arange(threads + 1) * vertices // threads, below, above)
+    _count(low, high, np.arange(threads + 1) * vertices // threads, runs, below, above)
     length = below + above
     begin = np.cumsum(length) - length
     neighbour = np.empty(2 * len(low), np.int32)
     edge = np.empty(2 * len(low), np.int32)
-    cuts = np.searchsorted(begin, np.arange(threads + 1) * 2 * len(low) // threads)
+    cuts = np.searchsorted(np.cumsum(below), np.arange(threads + 1) * len(low) // threads)
     cuts[0], cuts[-1] = 0, vertices
-    _fill(low, high, cuts, begin.copy(), begin + below, neighbour, edge)
+    _fill(low, high, cuts, runs, begin.copy(), begin + below, neighbour, edge)
     return Adjacency(begin, length.astype(np.int32), neighbour, edge)
+
+
+def _runs(low: IntArray, parts: int) -> LongArray:
+    """The edges at which so many parts begin, and the number of edges. No two parts have edges of one low end."""
+    cuts = np.arange(parts + 1) * len(low) // parts
+    if len(low):
+        cuts[1:-1] = np.searchsorted(low, low[cuts[1:-1]])
+    return cuts
 
 
 def compact(rows: Adjacency, live: np.ndarray) -> Adjacency:
