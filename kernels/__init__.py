@@ -40,6 +40,7 @@ __all__ = [
     "merge_rows",
     "nest",
     "nonzero",
+    "number_marked",
     "on_host",
     "order_pairs",
     "pack_lists",
@@ -232,6 +233,14 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
 def nonzero(values: IntArray | NDArray[np.bool_]) -> IntArray:
     """The positions of the values that are not 0, int32, ascending, by all threads; at most 2^31 - 1 values."""
     return _backend(values).nonzero(values)
+
+
+def number_marked(marked: NDArray[np.bool_]) -> IntArray:
+    """The number of each marked value among the marked ones, int32 [values]; entries of others have no meaning.
+
+    At most 2^31 - 1 values. By one thread, which does not hold Python's lock: NumPy's running sums do.
+    """
+    return _backend(marked).number_marked(marked)
 
 
 def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

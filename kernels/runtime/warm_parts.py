@@ -78,7 +78,7 @@ def _warm_gather() -> None:
     cpu.take(many, many)
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
-    cpu.nonzero(many), cpu.nonzero(many > 0), numbers(MANY)
+    cpu.nonzero(many), cpu.nonzero(many > 0), cpu.number_marked(many > 0), numbers(MANY)
 
 
 def _warm_scatter() -> None:

@@ -128,11 +128,13 @@ def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[In
             present[cells(column)] = True
         else:
             kernels.store(present, cells(column), np.ones_like(column, np.bool_))
-    values = (np.flatnonzero(present) + start).astype(columns[0].dtype)
+    few = not MANY <= len(present) <= MAX_CODES  # without kernels, which are for int32
+    found = np.flatnonzero(present) if few else kernels.nonzero(present)
+    values = found.astype(columns[0].dtype) + start if start else found.astype(columns[0].dtype, copy=False)
     check_codes(len(values))
     if len(values) == span:
         return values, [(column - floor if floor else column).astype(np.int32, copy=False) for column in columns]
-    code = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    code = np.cumsum(present, dtype=np.int32) - np.int32(1) if few else kernels.number_marked(present)
     return values, [
         code[cells(column)] if len(column) < MANY else kernels.take(code, cells(column)) for column in columns
     ]

@@ -30,6 +30,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "scatter_max": lambda: kernels.scatter_max(FOREIGN, FOREIGN, 1),
     "merge_rows": lambda: kernels.merge_rows(FOREIGN, FOREIGN, FOREIGN, 1),
     "nonzero": lambda: kernels.nonzero(FOREIGN),
+    "number_marked": lambda: kernels.number_marked(FOREIGN),
     "nest": lambda: kernels.nest(FOREIGN, FOREIGN, FOREIGN, 1),
     "positions_by_group": lambda: kernels.positions_by_group(FOREIGN, 1),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),

@@ -4,7 +4,7 @@ May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module 
 name has the same operations for CuPy arrays.
 """
 
-from .gather import join, nonzero, store, take
+from .gather import join, nonzero, number_marked, store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import bincount, scatter_max, scatter_sum
@@ -15,6 +15,7 @@ __all__ = [
     "join",
     "lookup",
     "nonzero",
+    "number_marked",
     "order_pairs",
     "pack_lists",
     "positions_by_group",

@@ -105,6 +105,23 @@ def nonzero(values: NDArray[Any]) -> IntArray:
     return positions
 
 
+@cached_njit
+def _number_marked(marked, numbers):
+    marks = 0
+    for i in range(marked.size):
+        numbers[i] = marks
+        marks += marked[i] != 0
+
+
+def number_marked(marked: NDArray[np.bool_]) -> IntArray:
+    """The number of each marked value; see `kernels.number_marked`."""
+    if len(marked) < MANY:
+        return np.cumsum(marked, dtype=np.int32) - np.int32(1)
+    numbers = np.empty(len(marked), np.int32)
+    _number_marked(marked.view(np.uint8), numbers)
+    return numbers
+
+
 def numbers(count: int) -> IntArray:
     """0 … count - 1, int32."""
     if count < MANY:

@@ -3,7 +3,7 @@
 Start with `transfer`. A module of `kernels.cpu.arrays` with the same name has the same operations for NumPy arrays.
 """
 
-from .gather import join, nonzero, store, take
+from .gather import join, nonzero, number_marked, store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import bincount, scatter_max, scatter_sum
@@ -14,6 +14,7 @@ __all__ = [
     "join",
     "lookup",
     "nonzero",
+    "number_marked",
     "order_pairs",
     "pack_lists",
     "positions_by_group",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import cupy
+import numpy as np
 
 
 def take(values: Any, index: Any) -> Any:
@@ -16,6 +17,11 @@ def take(values: Any, index: Any) -> Any:
 def nonzero(values: Any) -> Any:
     """The positions of the values that are not 0."""
     return cupy.flatnonzero(values).astype(cupy.int32)
+
+
+def number_marked(marked: Any) -> Any:
+    """The number of each marked value."""
+    return cupy.cumsum(marked, dtype=np.int32) - np.int32(1)
 
 
 def join(parts: Sequence[Any]) -> Any:

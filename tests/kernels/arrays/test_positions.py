@@ -30,6 +30,16 @@ def test_nonzero(backend: Backend, threads: int, dtype: Any, size: int, share: f
     assert np.array_equal(backend.get(found), np.flatnonzero(values))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.7, 1.0])
+def test_numbers_of_marked_values(backend: Backend, size: int, share: float) -> None:
+    marked = np.random.default_rng(size).random(size) < share
+    found = kernels.number_marked(backend.put(marked, np.bool_))
+    assert found.dtype == np.int32
+    assert np.array_equal(backend.get(found)[marked], np.arange(np.count_nonzero(marked)))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("size", SIZES)
 def test_numbers_and_copies(threads: int, size: int) -> None:
