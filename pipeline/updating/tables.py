@@ -68,6 +68,24 @@ class Earlier:
     """[vertices] whose edges changed, or that are new."""
 
 
+@dataclass(frozen=True)
+class EdgeFiles:
+    """The files of the table of edges."""
+
+    files: list[OutputFile]
+    kept: int
+    """How many were taken over."""
+
+
+def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableFormat, earlier: Earlier) -> EdgeFiles:
+    """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
+    (edges,), (ids,) = found.buckets.edges, found.buckets.ids
+    names, columns = identity.take(ids.ids, edges.highs), publish.edge_columns(found.results, True)
+    files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
+    tasks = [(how, earlier, file, edges, ids.ids, names, columns) for file in files]
+    return EdgeFiles(engine.map("edges", _write_edges, tasks), _kept(files))
+
+
 def publish_tables(
     engine: ThreadedEngine,
     found: OneBucket,
@@ -77,36 +95,32 @@ def publish_tables(
     values: tuple[BucketVertices, BucketSummary],
     how: TableFormat,
     earlier: Earlier,
+    edges: EdgeFiles,
     more: Sequence[TableColumn] = (),
 ) -> tuple[Published, int]:
-    """Write the tables, or take their files over. `more` are columns of vertices from programs.
+    """Write the tables beside that of `edges`, or take their files over. `more` are columns of vertices from programs.
 
     `values` are those of the vertices, and the totals of all edges.
 
-    Returns the tables, and the number of files that were taken over.
+    Returns all tables, and the number of files that were taken over.
     """
-    (edges,), (ids,) = found.buckets.edges, found.buckets.ids
-    names, (vertices, summary) = identity.take(ids.ids, edges.highs), values
-    columns = publish.edge_columns(found.results, True)
+    (ids,), (vertices, summary) = found.buckets.ids, values
     own = [*publish.vertex_columns(vertices, groups.innermost, True), *more]
-    edge_files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
     touched = None if earlier.touched is None or more else earlier.touched_vertices
     vertex_files = [
         _checked(earlier, file, groups.innermost)
         for file in _ranges(earlier, "vertices", earlier.vertices_before, len(ids), touched)
     ]
-    tasks: list[tuple[Any, ...]] = [(_write_edges, how, earlier, f, edges, ids.ids, names, columns) for f in edge_files]
-    tasks += [(_write_vertices, how, earlier, file, ids.ids, own) for file in vertex_files]
-    written = engine.map("write", _call, tasks)
+    written = engine.map("write", _write_vertices, [(how, earlier, file, ids.ids, own) for file in vertex_files])
     dense, kept = write_group_files(
         how, group_tables(how, ids.ids, groups, triangles, tracks), earlier.result, earlier.touched is not None
     )
-    kept += sum(file.kept is not None for file in [*edge_files, *vertex_files])
-    return Published([*written, *dense], len(edges), len(ids), [summary]), kept
+    files = [*edges.files, *written, *dense]
+    return Published(files, len(found.buckets.edges[0]), len(ids), [summary]), kept + edges.kept + _kept(vertex_files)
 
 
-def _call(function: Callable[..., OutputFile], *arguments: Any) -> OutputFile:
-    return function(*arguments)
+def _kept(files: Sequence[FileRange]) -> int:
+    return sum(file.kept is not None for file in files)
 
 
 def _ranges(

@@ -28,7 +28,7 @@ from .search.finding_lambda import FoundLambda, find_lambda
 from .search.saved_lambda import SavedLambda
 from .start import Start
 from .state import keep_state, state_of
-from .tables import Earlier, OneBucket, publish_tables
+from .tables import Earlier, OneBucket, publish_edges, publish_tables
 from .threads import ThreadedEngine
 
 
@@ -68,20 +68,22 @@ def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32
     events, base, change = call.events, start.base, start.change
     graph = change.final(found.edges)
     one = OneBucket.of(graph, found.support, found.order.lam)
-    groups, forest = find_groups(engine, events, engine.threads, start, found, graph)
-    columns, programs = _run_programs(call, engine, source, start, graph, one)
-    how = _format(call, source)
-    state = State(graph, found.order, forest)
-    with events.stage("publish", 0), ThreadPoolExecutor(1) as beside:
+    how, earlier = _format(call, source), _earlier(call, start, found)
+    with ThreadPoolExecutor(1) as beside:
+        edges = beside.submit(publish_edges, engine, one, how, earlier)
+        groups, forest = find_groups(engine, events, engine.threads, start, found, graph)
+        columns, programs = _run_programs(call, engine, source, start, graph, one)
+        state = State(graph, found.order, forest)
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
-        buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
-        tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
-        (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
-        values = vertex_values(start, found, one, support, engine.threads)
-        published, kept = publish_tables(
-            engine, one, own, triangles, tracks, values, how, _earlier(call, start, found), columns
-        )
-        kept_state.result()
+        with events.stage("publish", 0):
+            buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
+            tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
+            (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
+            values = vertex_values(start, found, one, support, engine.threads)
+            published, kept = publish_tables(
+                engine, one, own, triangles, tracks, values, how, earlier, edges.result(), columns
+            )
+            kept_state.result()
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
     went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went, programs)
