@@ -186,7 +186,7 @@ class NightlySection(TypedDict, total=False):
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None
-    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
+    """Folder or URL for what the next night starts from, ≤ 20 bytes an edge; null: the folder `state` of the result."""
     series: str | None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
@@ -477,7 +477,7 @@ class Keywords(TypedDict, total=False):
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None
-    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
+    """Folder or URL for what the next night starts from, ≤ 20 bytes an edge; null: the folder `state` of the result."""
     series: str | None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
     metrics_host: str

@@ -29,7 +29,7 @@ class NightlySettings(Section):
     full_every: int = Field(30, ge=1)
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None = Field(None, min_length=1)
-    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
+    """Folder or URL for what the next night starts from, ≤ 20 bytes an edge; null: the folder `state` of the result."""
     series: str | None = None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
