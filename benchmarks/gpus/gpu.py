@@ -1,8 +1,10 @@
 """Support and λ on the GPU: one partition, graph on the device.
 
     python -m benchmarks gpu --scales 20,22,24 --repeats 3
+    python -m benchmarks gpu --scales "" --graphs cnr-2000,uk-2007-05_100000,actor-collaboration
 
 R-MAT graphs, edge factor 16, are generated, cleaned and put in degree order on the device before the time is taken.
+Graphs of the catalogue are read from Parquet, and their answers are checked against it.
 *Support* is the stage triangulate: counting triangles. *λ* is peeling, including its rows and their hash tables. Times
 are medians of the repeats; kernels are compiled. Bytes are the peak of CuPy's memory pool for each edge, including the
 oriented edges, but not mapped host memory. With --bytes CuPy may take that many bytes for each edge, so that peeling
@@ -17,15 +19,18 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
 import cupy
 
+from benchmarks.common.graphs import Answers, Graph
+from benchmarks.common.graphs import graph as catalogued
 from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.gpus.check_lambda import check_lambda
-from benchmarks.gpus.graphs import rmat
+from benchmarks.gpus.graphs import real, rmat
 from edgemill.kernels.gpu import peel as peeling
 from edgemill.kernels.gpu.runtime.launch import Rounds
 from edgemill.kernels.gpu.whole.peeling import WholePeeling
@@ -113,10 +118,20 @@ class Peak(cupy.cuda.MemoryHook):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
+    parser.add_argument("--graphs", default="", help="names of graphs of the catalogue, with commas between (none)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
     parser.add_argument("--bytes", type=int, default=0, help="most bytes for each edge (0: all of the device)")
     parser.add_argument("--check", type=int, default=0, help="edges whose λ is checked (0)")
     parser.add_argument("--profile", action="store_true", help="time every operation apart")
+
+
+def inputs(options: argparse.Namespace) -> Iterator[tuple[str, Graph | None, Callable[[], OwnedEdges]]]:
+    """The graphs to measure: name, entry of the catalogue if it is there, and what makes its edges."""
+    for scale in filter(None, options.scales.split(",")):
+        yield scale, None, partial(rmat, int(scale))
+    for name in filter(None, options.graphs.split(",")):
+        known = catalogued(name)
+        yield name, known, partial(real, known.path)
 
 
 def report(options: argparse.Namespace) -> list[list[str]]:
@@ -129,9 +144,9 @@ def report(options: argparse.Namespace) -> list[list[str]]:
     sample(move_arrays(rmat(12), MemorySpace.HOST))
     pool = cupy.get_default_memory_pool()
     lines: list[list[str]] = []
-    for scale in map(int, options.scales.split(",")):
+    for name, known, made in inputs(options):
         pool.set_limit(size=0)
-        owned = move_arrays(rmat(scale), MemorySpace.HOST)
+        owned = move_arrays(made(), MemorySpace.HOST)
         pool.free_all_blocks()
         spent.clear()
         pool.set_limit(size=options.bytes * len(owned))
@@ -142,7 +157,9 @@ def report(options: argparse.Namespace) -> list[list[str]]:
                 *seconds_, graph, answer = sample(owned)
                 times.append(seconds_)
         pool.set_limit(size=0)
-        lines.append(_line(scale, times, graph, answer, peak.most))
+        if known is not None:
+            known.check(_answers(graph, answer[0]))
+        lines.append(_line(name, times, graph, answer, peak.most))
         print(markdown(HEAD, lines[-1:]), flush=True)
         if options.check:
             print(_shape(answer[0]))
@@ -156,21 +173,31 @@ def report(options: argparse.Namespace) -> list[list[str]]:
     return lines
 
 
-def _line(scale: int, times: list[list[float]], graph: WholeGraph, answer: Any, most: int) -> list[str]:
+def _answers(graph: WholeGraph, low: Any) -> Answers:
+    return Answers(
+        vertices=graph.counts.vertices,
+        edges=graph.counts.owned,
+        triangles=int(graph.support.sum(dtype="int64")) // 3,
+        lambda_max=int(low.max()),
+        lambda_sum=int(low.sum(dtype="int64")),
+    )
+
+
+def _line(name: str, times: list[list[float]], graph: WholeGraph, answer: Any, most: int) -> list[str]:
     low, levels = answer
+    found = _answers(graph, low)
     support, bound = (median(one[i] for one in times) for i in (0, 1))
-    edges = graph.counts.owned
     return [
-        f"{scale}",
-        millions(edges),
-        millions(int(graph.support.sum(dtype="int64")) // 3),
+        name,
+        millions(found.edges),
+        millions(found.triangles),
         f"{levels}",
-        f"{int(low.max())}",
-        f"{int(low.sum(dtype='int64'))}",
+        f"{found.lambda_max}",
+        f"{found.lambda_sum}",
         seconds(support),
         seconds(bound),
         seconds(support + bound),
-        f"{most / edges:.1f}",
+        f"{most / found.edges:.1f}",
         f"{most / graph.counts.local:.1f}",
     ]
 

@@ -1,12 +1,17 @@
-"""R-MAT graphs made on the device and cleaned there: what a partition, or a block of programs, gets from ingest."""
+"""Graphs cleaned on the device: what a partition, or a block of programs, gets from ingest.
+
+R-MAT graphs are made on the device. Real graphs are read from Parquet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import cupy
 import numpy as np
+import pyarrow.parquet as pq
 
 from edgemill.kernels.gpu.streamed import PinnedArray
 from edgemill.kernels.in_rows import InRows
@@ -180,21 +185,37 @@ def block_of(offsets: Any, rows: InRows) -> Block:
 
 def rmat(scale: int, edge_factor: int = 16, seed: int = 1) -> OwnedEdges:
     """The same graph in degree order, as the only partition's oriented edges."""
-    key = rmat_keys(scale, edge_factor, seed)
-    u, v = (key >> scale).astype(np.int32), (key & ((1 << scale) - 1)).astype(np.int32)
+    return _in_degree_order(lambda: rmat_keys(scale, edge_factor, seed), scale)
+
+
+def real(path: Path) -> OwnedEdges:
+    """The graph of a Parquet file with integer columns src and dst, in the same form."""
+    rows = pq.read_table(path, columns=["src", "dst"])
+    ends = cupy.concatenate([cupy.asarray(column.to_numpy()) for column in rows.columns])
+    ids, number = cupy.unique(ends, return_inverse=True)
+    u, v = number[: len(rows)], number[len(rows) :]
+    scale = len(ids).bit_length()
+    key = (cupy.minimum(u, v) << scale | cupy.maximum(u, v))[u != v]
+    return _in_degree_order(lambda: cupy.unique(key), scale)
+
+
+def _in_degree_order(make_keys: Callable[[], Any], scale: int) -> OwnedEdges:
+    """A graph from distinct keys u << scale | v. They are made here, so that no caller keeps their memory."""
+    key, vertices = make_keys(), 1 << scale
+    u, v = (key >> scale).astype(np.int32), (key & (vertices - 1)).astype(np.int32)
     del key
-    degree = cupy.bincount(u, minlength=1 << scale) + cupy.bincount(v, minlength=1 << scale)
+    degree = cupy.bincount(u, minlength=vertices) + cupy.bincount(v, minlength=vertices)
     ascending = cupy.argsort(degree)
-    rank = cupy.empty(1 << scale, np.int32)
+    rank = cupy.empty(vertices, np.int32)
     alone = int((degree == 0).sum())
-    rank[ascending] = cupy.arange(1 << scale, dtype=np.int32) - np.int32(alone)
+    rank[ascending] = cupy.arange(vertices, dtype=np.int32) - np.int32(alone)
     del ascending, degree
     u, v = rank[u], rank[v]
     key = cupy.minimum(u, v).astype(np.int64) << 32
     key |= cupy.maximum(u, v)
     del u, v
     key.sort()
-    return oriented(key, (1 << scale) - alone)
+    return oriented(key, vertices - alone)
 
 
 def oriented(key: Any, vertices: int) -> OwnedEdges:
