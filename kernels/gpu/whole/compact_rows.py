@@ -133,7 +133,7 @@ class CompactRows:
 
     def _over_edges(self, name: str, known: Any, *arguments: Any, changes: bool = False) -> None:
         """Run a kernel over the edges and `known`, which it `changes` or not."""
-        for part in parts(known):
+        for part in parts(known, self._high):
             here = known[part]
             values = near(here)
             edges = (np.int64(part.start), np.int64(len(values)), self._offsets, np.int64(self.vertices))

@@ -47,11 +47,14 @@ def in_host_memory(array: Any) -> Any:
     return copy.device
 
 
-def parts(array: Any) -> Iterator[slice]:
-    """The whole array if it is on the device, or short parts of one in mapped host memory."""
-    size = MAPPED_PART if _is_mapped(array) else max(len(array), 1)
-    for first in range(0, len(array), size):
-        yield slice(first, min(first + size, len(array)))
+def parts(*arrays: Any) -> Iterator[slice]:
+    """Parts of arrays of one length: the whole of them if all are on the device, or short parts if one is in mapped
+    host memory.
+    """
+    length = len(arrays[0])
+    size = MAPPED_PART if any(map(_is_mapped, arrays)) else max(length, 1)
+    for first in range(0, length, size):
+        yield slice(first, min(first + size, length))
 
 
 def near(part: Any) -> Any:

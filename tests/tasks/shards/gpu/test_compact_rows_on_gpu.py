@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 from typing import Any
@@ -146,3 +147,21 @@ def test_known_shapes(rows: strategies.EdgeList, host_keys: bool, monkeypatch: p
     if host_keys:
         monkeypatch.setattr("edgemill.kernels.gpu.whole.peeling.compact_rows_fit", lambda vertices, edges: False)
     assert np.array_equal(in_one_piece(graph), known)
+
+
+def test_ends_in_host_memory_are_copied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends are in host memory and the triangles are not, as where ends are what does not fit the device."""
+    room = import_module("edgemill.kernels.gpu.whole.room")
+    graph, known = both(list(combinations(range(60), 2)))
+    mapped = replace(graph, high=room.in_host_memory(graph.high))
+    copied: list[int] = []
+
+    def near(part: Any) -> Any:
+        copy = room.near(part)
+        copied.append(0 if copy is part else len(part))
+        return copy
+
+    monkeypatch.setattr(room, "MAPPED_PART", 64)
+    monkeypatch.setattr("edgemill.kernels.gpu.whole.compact_rows.near", near)
+    assert np.array_equal(in_one_piece(mapped), known)
+    assert max(copied) == 64
