@@ -198,7 +198,7 @@ __device__ __forceinline__ void add_triangle(Work& work, Pending& pending, int e
 }
 
 // A warp performs the last of its pending lookups, at most PASS, in the hash tables of the longer rows. Those that must go on in
-// the next bucket become pending again.
+// the next bucket become pending again while others are pending; at the end a loop is faster than passes of few lanes.
 __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const Graph& graph, const Removal& removal) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(pending.lookups - PASS, 0);
@@ -220,11 +220,18 @@ __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const 
         edges[k] = __ldcs(&bucket->edge);
     }
     pending.lookups = base;
+    const bool last = base == 0;
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
-        const int edge = slot[k] < 0 ? -1 : edge_in(neighbours[k], edges[k], mine[k].x);
+        int edge = slot[k] < 0 ? -1 : edge_in(neighbours[k], edges[k], mine[k].x);
+        bool goes_on = slot[k] >= 0 && edge < 0 && neighbours[k].w != EMPTY;
+        if (goes_on && last) {
+            const Row& longer = work.longer[static_cast<uint32>(slot[k]) % CHUNK];
+            const uint32 at = home_of(mine[k].x, longer.buckets) + static_cast<uint32>(slot[k]) / CHUNK + 1;
+            edge = find_in_table(longer, graph.table, mine[k].x, at >= longer.buckets ? at - longer.buckets : at);
+            goes_on = false;
+        }
         add_triangle(work, pending, slot[k] < 0 ? -1 : work.edge[static_cast<uint32>(slot[k]) % CHUNK], mine[k].y, edge);
-        const bool goes_on = slot[k] >= 0 && edge < 0 && neighbours[k].w != EMPTY;
         const uint32 lanes = __ballot_sync(ALL_LANES, goes_on);
         if (goes_on) {
             const int at = pending.lookups + __popc(lanes & ((1u << lane) - 1));

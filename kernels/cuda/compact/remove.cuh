@@ -172,7 +172,7 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
             const uint2 mine = work.wanted[h];
             Found found = found_in(read[k], words_of(ground.rows, work.longer[i]), bucket[k], mine.x);
             if (found.at == EMPTY && is_full(read[k])) {
-                again[k] = place[k] / FIRST_FAR < FARTHEST;
+                again[k] = base && place[k] / FIRST_FAR < FARTHEST;
                 if (!again[k]) found = find(ground.rows, work.longer[i], mine.x);
             }
             const bool g_stands = stands(found.word);
