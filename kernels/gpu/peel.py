@@ -13,10 +13,11 @@ from .rows import adjacency, trim
 from .runtime.constants import FRONTIER_BINS
 from .runtime.launch import Rounds
 
-SHRINK_AT = 0.5
-"""Edges are renumbered when at most this share of them remains."""
-TRIM_AT = 0.8
-"""Removed edges are removed from the rows when at most this share remains of the edges in the rows."""
+COMPACTION = ((2**28, 0.5, 0.8), (2**24, 0.25, 0.8), (0, 0.1, 0.5))
+"""Number of edges; from there on, the share of them at which the remaining edges are renumbered, and the share of the
+edges in the rows at which the rows are trimmed: removed edges are removed from them. Either costs a millisecond at
+least. The fewer edges, the more of their counts are in the L2 cache anyway; docs/engineering/gpu-kernels.md has times.
+"""
 GROUPED_EDGES = 2**28
 """Fewest edges of a graph whose frontiers are grouped by higher ends. Smaller graphs gain less than this takes."""
 _GROUPED = 0.25
@@ -64,15 +65,18 @@ class Peeling:
 
     def advance(self) -> None:
         """Run levels until enough edges are removed to compact the rows, and compact them."""
-        stop_at = max(int(SHRINK_AT * len(self._count)), int(TRIM_AT * self._in_rows))
+        edges = len(self._count)
+        shrink_at, trim_at = next(shares for fewest, *shares in COMPACTION if edges >= fewest)
+        shrink_to = int(shrink_at * edges)
+        stop_at = max(shrink_to, int(trim_at * self._in_rows))
         limits = (np.uint32(stop_at), np.uint32(MAX_ROUNDS))
-        size = (np.int32(len(self._count)),)
+        size = (np.int32(edges),)
         grouping = (np.int32(self._topology.vertices), self._grouped, np.uint32(len(self._grouped)), self._bins)
         lists = (self._count, self._candidates, self._removed_at)
         self._rounds.launch("peel", self._rows, *lists, *limits, *grouping, size=size)
         removed, _, _, self.level, self.levels = wait_for(self._rounds.state[:5]).tolist()
-        self.left = len(self._count) - removed
-        if 0 < self.left <= int(SHRINK_AT * len(self._count)):
+        self.left = edges - removed
+        if 0 < self.left <= shrink_to:
             self._shrink()
         elif self.left:
             trim(self._rows, self._count)
