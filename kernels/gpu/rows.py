@@ -37,8 +37,6 @@ class HashedRows(SizedArrays):
     """int32 [buckets, 8] four neighbours, -1 for an empty slot, and their edges."""
     filters: Any
     """uint16 [buckets] one bit for each neighbour that hashes to the bucket."""
-    widest: int
-    """Entries of the longest row."""
 
     @property
     def begin(self) -> Any:
@@ -94,16 +92,16 @@ def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
     source.kernel("rows:measure_rows")((blocks,), (_BLOCK,), (edge_list, np.int64(count), low, high, length))
     offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 7) >> 3 << 2, 0))
     pairs = cupy.empty((2 * count, 2), np.int32)
-    table = cupy.full((int(buckets[-1]), 8), -1, np.int32)
-    filters = cupy.zeros(int(buckets[-1]) + 1 >> 1, np.uint32)
-    widest = int(length.max()) if vertices else 0
+    total = int(buckets[-1])
+    table = cupy.full((total, 8), -1, np.int32)
+    filters = cupy.zeros(total + 1 >> 1, np.uint32)
     used = cupy.zeros(vertices, np.int32)
     source.kernel("rows:fill_rows")(
         (blocks,),
         (_BLOCK,),
         (edge_list, np.int64(count), low, high, offsets, length, buckets, used, pairs, table, filters),
     )
-    return HashedRows(low, high, offsets, length, buckets, pairs, table, filters.view(np.uint16), widest)
+    return HashedRows(low, high, offsets, length, buckets, pairs, table, filters.view(np.uint16))
 
 
 def starts_of(sizes: Any) -> Any:
