@@ -44,6 +44,11 @@ class HashedRows(SizedArrays):
         return self.offsets[:-1]
 
     @property
+    def widest(self) -> int:
+        """Entries of the longest row. Waits for the device."""
+        return int(self.length.max()) if len(self.length) else 0
+
+    @property
     def neighbour(self) -> Any:
         """int32 [entries]"""
         return self.pairs[:, 0]
