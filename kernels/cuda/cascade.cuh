@@ -362,15 +362,6 @@ __device__ __forceinline__ void process_part(
     __syncwarp();
 }
 
-// The first of the next `chunk` items of a warp, >= `end` if no items are left. The first chunk of a warp is fixed by its number,
-// the others come from the cursor.
-__device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
-    if (warps * chunk >= end) return end;
-    uint32 taken = 0;
-    if ((threadIdx.x & 31) == 0) taken = warps * chunk + atomicAdd(cursor, chunk);
-    return __shfl_sync(ALL_LANES, taken, 0);
-}
-
 // Runs one round, which removes frontier[0 .. edges), and the barrier after it. Returns the tail of the queue. The round has three
 // `counters`, 0 at the start: edges processed, heavy parts, heavy parts processed.
 __device__ __forceinline__ uint32 run_round(

@@ -1,4 +1,4 @@
-// Shared by several kernels: the hash of vertices, warp-wide reductions, and a barrier of the whole grid.
+// Shared by several kernels: the hash of vertices, warp-wide reductions, shares of work, and a barrier of the whole grid.
 #pragma once
 
 typedef long long int64;
@@ -70,6 +70,15 @@ __device__ __forceinline__ int64 nanoseconds() {
     int64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
+}
+
+// The first of the next `chunk` items of a warp, >= `end` if no items are left. The first chunk of a warp is fixed by its number,
+// the others come from the cursor.
+__device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
+    if (warps * chunk >= end) return end;
+    uint32 taken = 0;
+    if ((threadIdx.x & 31) == 0) taken = warps * chunk + atomicAdd(cursor, chunk);
+    return __shfl_sync(ALL_LANES, taken, 0);
 }
 
 struct Barrier {

@@ -314,14 +314,6 @@ __device__ __forceinline__ void take_part(
     __syncwarp();
 }
 
-// The next run of `chunk` items: one a warp is its own, the others come from the cursor; `end` and beyond for none.
-__device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
-    if (warps * chunk >= end) return end;
-    uint32 taken = 0;
-    if ((threadIdx.x & 31) == 0) taken = warps * chunk + atomicAdd(cursor, chunk);
-    return __shfl_sync(ALL_LANES, taken, 0);
-}
-
 // The edges ring[begun .. end) leave, up to and with the meeting after it. `counters` are the round's own three, 0 at first.
 __device__ __forceinline__ Said run_round(
     Work& work, uint32 begun, uint32 end, uint32* counters, Meeting* meeting, const Rows& rows, const Lists& lists,
