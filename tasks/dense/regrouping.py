@@ -17,6 +17,7 @@ That a spanning forest may stand for a graph when edges are added is due to Epps
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,12 +132,15 @@ def _limits(change: ChangedEdges, lost: Rows, moved: Rows, was: Rows) -> NDArray
     `lost` are the rows of `before` that were removed, `moved` the rows of `after` whose λ differs, and `was` are these
     edges as rows of `before`.
     """
-    now = np.full(change.before.edges, NO_LIMIT, np.int32)
-    now[lost] = -1
-    fell = change.level[moved] < change.level_before[was]
-    now[was[fell]] = change.level[moved[fell]]
     forest = change.forest
-    return limits(change.before.low[forest], change.before.high[forest], now[forest], change.after.vertices)
+    now = np.full(len(forest), NO_LIMIT, np.int32)
+    fell = change.level[moved] < change.level_before[was]
+    gone = np.full(len(lost), -1, np.int32)
+    for rows, level in ((lost, gone), (was[fell], change.level[moved[fell]])):
+        at = np.minimum(np.searchsorted(forest, rows), len(forest) - 1)
+        inside = forest[at] == rows
+        now[at[inside]] = level[inside]
+    return limits(change.before.low[forest], change.before.high[forest], now, change.after.vertices)
 
 
 def _vertices_of(earlier: EarlierGroups, limit: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -150,8 +154,14 @@ def _vertices_of(earlier: EarlierGroups, limit: NDArray[np.int32]) -> NDArray[np
 
 def _moved(rows: Rows, removed: Rows, added: Rows) -> NDArray[np.int64]:
     """The rows of edges in the second graph that were `rows` of the first, which lost and got others at these rows."""
-    kept = rows - np.searchsorted(removed, rows)
-    return kept + np.searchsorted(added - np.arange(len(added), dtype=np.int32), kept, side="right")
+    kept = rows - _up_to(rows, removed)
+    return kept + _up_to(kept, added - np.arange(len(added), dtype=np.int32))
+
+
+def _up_to(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+    """How many of `others` are at most each of `rows`, both ascending. Searches for the others, which are fewer."""
+    first = np.searchsorted(rows, others, side="left")
+    return np.cumsum(np.bincount(first, minlength=len(rows))[: len(rows)])
 
 
 def _contradiction() -> InputError:
