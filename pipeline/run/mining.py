@@ -135,8 +135,8 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
         manifest = made
     notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
     read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
-    if digests is not None:
-        read = with_digests(read, digests)
+    if digests is not None and (own := digests.result()) is not None:
+        read = with_digests(read, own)
     manifest = manifest.model_copy(update={"input": read})
     write_manifest(staging.scratch, manifest)
     if settings.output.report and not (kept and take_report_over(staging, kept.base, manifest, events)):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,8 @@ from ...settings.models import Settings
 from ..eligibility import NotUsable, earlier_result
 from .state_files import move_state
 
+Digests = Future[list[str] | None]
+"""Digest of each file of an input; None for an input that has none."""
 REASON = "nothing has changed"
 _LINKERS = 16
 """Threads that take files over. They mostly wait for the disk or the store."""
@@ -39,23 +40,26 @@ class Unchanged:
     base: Result
 
 
-def digests_of(source: Source) -> list[str] | None:
-    """SHA-256 of the files of an input, by which a night without change is recognised.
+def digests_of(source: Source) -> Digests:
+    """SHA-256 of the files of an input, by which a night without change is recognised. Other threads find them.
 
     None for inputs whose edges other things determine too: versions of tables, conditions with values in paths, frames.
     """
     if source.frame is not None or source.table is not None or source.where is not None:
-        return None
-    return file_digests(source.files)
+        none: Digests = Future()
+        none.set_result(None)
+        return none
+    beside = ThreadPoolExecutor(1)
+    found = beside.submit(file_digests, source.files)
+    beside.shutdown(wait=False)
+    return found
 
 
-def take_over_unchanged(
-    call: Call, source: Source, known: str | None, digests: Sequence[str] | None
-) -> Unchanged | None:
+def take_over_unchanged(call: Call, source: Source, known: str | None, digests: Digests) -> Unchanged | None:
     """Take all files of the earlier result over; None if input or settings differ, or may differ, from those it has.
 
-    `known` is the fingerprint of the input, and `digests` [files] are those of `digests_of`. None also if λ is due to
-    be found from nothing.
+    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. None also if λ is due to be found
+    from nothing.
     """
     settings, events = call.settings, call.events
     try:
@@ -148,19 +152,23 @@ def is_full_run_due(settings: Settings, base: Result) -> bool:
     return settings.nightly.incremental != "always" and nights >= settings.nightly.full_every
 
 
-def is_same(settings: Settings, base: Result, source: Source, known: str | None, digests: Sequence[str] | None) -> bool:
+def is_same(settings: Settings, base: Result, source: Source, known: str | None, digests: Digests) -> bool:
     """Whether the earlier result is the one that a run with these settings would make.
 
-    `known` is the fingerprint of the input, and `digests` [files] are those of `digests_of`.
+    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Waits for them only if the files
+    have the sizes of the earlier ones.
     """
     then = base.manifest
     if differences(then, settings):
         return False
     if known is not None and known == then.input.fingerprint:
         return True
-    if digests is None or settings.input.vertices is not None or then.input.vertices is not None:
+    if settings.input.vertices is not None or then.input.vertices is not None:
         return False
-    if Counter(digests) != Counter(file.sha256 for file in then.input.files):
+    if Counter(file.bytes for file in source.files) != Counter(file.bytes for file in then.input.files):
+        return False
+    own = digests.result()
+    if own is None or Counter(own) != Counter(file.sha256 for file in then.input.files):
         return False
     return _facts(then.input) == _facts(input_record(source))
 

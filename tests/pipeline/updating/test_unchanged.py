@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from concurrent.futures import Future
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from edgemill.pipeline import Result, mine
 from edgemill.pipeline.calls.plan_update import UpdatePlan, plan_update
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan.seconds import START_SECONDS
-from edgemill.pipeline.settings.models import InputSettings
+from edgemill.pipeline.settings.models import InputSettings, Settings
 from edgemill.pipeline.settings.sources import settings_of
 from edgemill.pipeline.updating.carrying import beginning
-from edgemill.pipeline.updating.carrying.unchanged import digests_of
+from edgemill.pipeline.updating.carrying.unchanged import Digests, digests_of, is_same
 from edgemill.pipeline.updating.search import deciding
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests
@@ -131,14 +132,31 @@ def test_digests(tuesday: Path) -> None:
 def test_inputs_without_digests(tuesday: Path) -> None:
     settings = InputSettings(path=str(tuesday), where="src > 3")
     source = open_source(str(tuesday), None, None, {}, form=settings.form)
-    assert source.where is not None and digests_of(source) is None
+    assert source.where is not None and digests_of(source).result() is None
 
 
-def planned(base: Result, folder: Path, **other: Any) -> UpdatePlan | None:
+def test_digests_are_waited_for_if_the_files_have_the_same_sizes(base: Result, tuesday: Path) -> None:
+    class Asked(Exception):
+        pass
+
+    digests: Digests = Future()
+    digests.set_exception(Asked())
+    settings, source = settings_for(base, tuesday), open_source(str(tuesday), None, None, {})
+    with pytest.raises(Asked):
+        is_same(settings, base, source, None, digests)
+    runs.write_rows(tuesday / "z.parquet", CLIQUES[:30])
+    assert not is_same(settings, base, open_source(str(tuesday), None, None, {}), None, digests)
+
+
+def settings_for(base: Result, folder: Path, **other: Any) -> Settings:
     options = {"cluster.device": "cpu", "nightly.incremental": "auto", "nightly.previous": str(base.path)}
     paths = {"input.path": str(folder), "output.path": str(folder.parent / "out")}
     programs = {"programs.run": ("lambda", "components")}
-    own = settings_of(options | paths | programs | other)
+    return settings_of(options | paths | programs | other)
+
+
+def planned(base: Result, folder: Path, **other: Any) -> UpdatePlan | None:
+    own = settings_for(base, folder, **other)
     return plan_update(own, open_input(own))
 
 
