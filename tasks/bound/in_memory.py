@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from ... import kernels
 from ..device import MemorySpace
 from ..graph.subgraph import Subgraph, build_subgraph
-from ..graph.triangulate import count_triangles
+from ..graph.triangulate import count_triangles, counted_before
 from ..ids.order import Ints
 from ..ingest import EdgeParts, OwnedEdges, collect_owned
 from .peel import peel, peel_intervals
 
 
-def find_triangles(low: Ints, high: Ints, vertices: int) -> tuple[OwnedEdges, Subgraph]:
+def find_triangles(
+    low: Ints, high: Ints, vertices: int, support: NDArray[np.int32] | None = None
+) -> tuple[OwnedEdges, Subgraph]:
     """Count the triangles of a simple graph whose edges join `low` and `high` [edges], both < `vertices`.
 
-    `Subgraph.support[i]` belongs to the input edge `OwnedEdges.row[i]`. Raises OutOfRoom for more than 2^31 - 2 edges,
-    or more triangles of one edge than a run can count.
+    `Subgraph.support[i]` belongs to the input edge `OwnedEdges.row[i]`. If the `support` [edges] is known nothing is
+    counted. Raises OutOfRoom for more than 2^31 - 2 edges, or more triangles of one edge than a run can count.
     """
     degree = np.bincount(low, minlength=vertices) + np.bincount(high, minlength=vertices)
     rank = np.empty(vertices, np.int32)
@@ -30,7 +32,9 @@ def find_triangles(low: Ints, high: Ints, vertices: int) -> tuple[OwnedEdges, Su
     row = np.arange(len(low), dtype=np.int32)
     edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), None, row)
     owned = collect_owned(0, MemorySpace.HOST, {0: edges} if len(edges) else {})
-    return owned, build_subgraph(owned, count_triangles(owned, {}), 1, {})
+    known = None if support is None else kernels.take(support, owned.row)
+    counted = count_triangles(owned, {}) if known is None else counted_before(owned, known)
+    return owned, build_subgraph(owned, counted, 1, {})
 
 
 def find_lambda(subgraph: Subgraph) -> NDArray[np.int32]:

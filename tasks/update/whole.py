@@ -19,17 +19,39 @@ if TYPE_CHECKING:
     from ...kernels.cpu.update import Union
 
 
-def order_from_nothing(edges: Topology) -> tuple[NDArray[np.int32], Order]:
+def order_from_nothing(edges: Topology, support: NDArray[np.int32] | None = None) -> tuple[NDArray[np.int32], Order]:
     """The support of each edge, int32 [edges], and λ with the order of peeling, which has the counts of the peeling.
 
-    Raises OutOfRoom as `find_triangles` does.
+    If the `support` is known triangles are not counted. Raises OutOfRoom as `find_triangles` does.
     """
-    owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices)
-    support = np.zeros(edges.edges, np.int32)
-    kernels.store(support, owned.row, subgraph.support)
+    owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices, support)
+    if support is None:
+        support = np.zeros(edges.edges, np.int32)
+        kernels.store(support, owned.row, subgraph.support)
     order = recorded_order(owned.row, subgraph, peel(subgraph, record=True))
     assert order is not None
     return support, order
+
+
+def supports_after(
+    edges: Topology, order: Order, support: NDArray[np.int32], removed: NDArray[np.bool_], added: Topology
+) -> tuple[Topology, NDArray[np.int32], NDArray[np.int32]]:
+    """The edges after a batch, the row of each before it (-1 for an added one), and their supports.
+
+    Arguments as of `update_order`; `support` int32 [edges] are the triangles of each edge before. Looks at the
+    triangles of changed edges, and lists them in 12 bytes each.
+    """
+    from ...kernels.cpu.update import ADDED, REMOVED, leave_out, merge, removed_triangles, values_since
+
+    union = merge(edges, (order.lam, order.time, order.count, order.remainder), removed, added)
+    rows, mark = kernels.adjacency(union.edges), union.mark.copy()
+    mark[union.removed], mark[union.added] = ADDED, REMOVED
+    for step, own, marks in ((-1, union.removed, union.mark), (1, union.added, mark)):
+        triangles, _ = removed_triangles(union.edges, rows, marks, own)
+        np.add.at(union.change, triangles.ravel(), np.int32(step))
+    del rows  # what follows needs its memory
+    after, _, origin, changed, change = leave_out(union, order.lam)
+    return after, origin, values_since(support, origin, changed, change)[0]
 
 
 def recorded_order(rows: NDArray[np.int32], subgraph: Subgraph, peeled: Peeled) -> Order | None:

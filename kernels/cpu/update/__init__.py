@@ -9,12 +9,14 @@ with `merging`, which has the state that the others change, then `descent` (dele
 from .comparing import among, mark_ends, rows_before
 from .descent import Descent
 from .live_rows import keep_later
-from .merging import Union, leave_out, level_ends, level_sums, merge, values_since
+from .merging import ADDED, REMOVED, Union, leave_out, level_ends, level_sums, merge, values_since
 from .order_counts import order_counts
 from .removed_triangles import least_of_triangles, removed_triangles
 from .replay import Replayed, replay
 
 __all__ = [
+    "ADDED",
+    "REMOVED",
     "Descent",
     "Replayed",
     "Union",

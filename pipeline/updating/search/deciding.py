@@ -30,6 +30,11 @@ SAMPLED_FROM = 0.05
 more than an update that is given up.
 """
 
+MOST_LISTED = 2
+"""Most triangles of changed edges, for each edge, that are listed to find supports: 24 bytes an edge."""
+FEW_OF_ALL = 0.25
+"""The most of them as a share of all triangles. More are counted faster anew."""
+
 Way = Literal["changes", "whole"]
 
 
@@ -49,8 +54,6 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
     """Whether to find λ from the changes. `support` [edges of the earlier result] are their triangles.
 
     More threads are taken to speed up both ways alike. An update looks at least at the triangles of all changed edges.
-    Those of removed edges are known. Added edges are expected to have as many each as the removed ones, or as the mean
-    edge if none is removed.
     """
     if always:
         return Decision("changes", "nightly.incremental is always")
@@ -60,14 +63,29 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
         return Decision("whole", f"{share:.0%} of the edges changed, over {MOST_CHANGED:.0%}")
     whole = predicted_seconds(edges, triangles, MEASURED_THREADS) - START_SECONDS
     most = round(BUDGET * whole / (WORK_SECONDS * max(1.0, edges / CACHED_EDGES) ** 0.5))
-    lost = int(support[change.removed].sum(dtype=np.int64))
-    mean = lost / change.lost if change.lost else 3 * triangles / edges
-    least = round(lost + mean * change.added.edges)
+    least = triangles_of_changes(change, support, triangles)
     if least > most:
         return Decision("whole", f"the changed edges are in about {least:,} triangles, over the budget of {most:,}")
     return Decision(
         "changes", f"{share:.2%} of the edges changed, in about {least:,} triangles; the budget is {most:,}", most
     )
+
+
+def triangles_of_changes(change: Change, support: NDArray[np.int32], triangles: int) -> int:
+    """The triangles of all changed edges, one of several changed edges as often. Those of removed edges are known.
+
+    Added edges are expected to have as many each as the removed ones, or as the mean of the earlier result, which has
+    so many `triangles` in all, if none is removed.
+    """
+    lost = int(support[change.removed].sum(dtype=np.int64))
+    mean = lost / change.lost if change.lost else 3 * triangles / max(len(support), 1)
+    return round(lost + mean * change.added.edges)
+
+
+def supports_follow(change: Change, base: Result, support: NDArray[np.int32]) -> bool:
+    """Whether supports are found from the earlier ones where λ is not: changed edges are in few enough triangles."""
+    triangles = base.manifest.counts.triangles or 0
+    return triangles_of_changes(change, support, triangles) <= min(MOST_LISTED * len(support), FEW_OF_ALL * triangles)
 
 
 def is_large(change: Change) -> bool:

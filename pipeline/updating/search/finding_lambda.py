@@ -15,11 +15,11 @@ from ....kernels.runtime.threads import kernel_threads
 from ....tasks.update.order import Order
 from ....tasks.update.updating import OverBudget, update_order
 from ....tasks.update.warm import warm_updates
-from ....tasks.update.whole import order_from_nothing
+from ....tasks.update.whole import order_from_nothing, supports_after
 from ...monitor.events import Events
 from ..reading import edge_column
 from ..start import Start
-from .deciding import Decision
+from .deciding import Decision, supports_follow
 
 MOST_LISTED = 6
 """Most entries of an update's lists for each edge of the graph, 72 bytes."""
@@ -93,12 +93,14 @@ def find_lambda(
             since = Since(made.origin, made.changed)
             return FoundLambda(made.edges, support, made.order, touched, since, changed, made.triangles, decision)
     with events.stage("bound", 0), kernel_threads(threads):
-        edges, origin = change.after()
-        support, found = order_from_nothing(edges)
-        known = origin >= 0
-        touched = ~known
-        rows = origin[known]
-        touched[known] = (before[rows] != support[known]) | (
-            edge_column(start.base, "lambda")[rows] != found.lam[known]
-        )
+        known = None
+        if start.order is not None and supports_follow(change, start.base, before):
+            edges, origin, known = supports_after(change.before, start.order, before, change.removed, change.added)
+        else:
+            edges, origin = change.after()
+        support, found = order_from_nothing(edges, known)
+        old = origin >= 0
+        touched = ~old
+        rows = origin[old]
+        touched[old] = (before[rows] != support[old]) | (edge_column(start.base, "lambda")[rows] != found.lam[old])
     return FoundLambda(edges, support, found, touched, None, None, spent, decision)
