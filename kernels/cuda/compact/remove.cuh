@@ -143,7 +143,8 @@ __device__ __forceinline__ void tell(const Work& work, Kept& kept, int most, con
 }
 
 // A warp looks up the last of the neighbours that it keeps, PASS at most, in the longer rows; entries of triangles lose them. All of
-// a lane's requests of one kind are under way at once. Neighbours that may be in the next bucket are kept again.
+// a lane's requests of one kind are under way at once. Neighbours that may be in the next bucket are kept again while others are kept;
+// at the end a loop finds them.
 __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0), leaves = leaves_in(ground.limits.round);
