@@ -1,9 +1,9 @@
 """What is kept beside a result for the next update: its numbering, edges, order of peeling and forest, as raw columns.
 
 The folder `state` has one file for each array, little-endian without a header, so that it can be mapped into memory,
-and an index with the SHA-256 of each file, which is itself sealed. Small values of edges are stored in one or two bytes
-each, and in place of the lower end of each edge where the edges of each vertex start. All of it can be computed from
-the result, so a lost or damaged state costs time and never exactness.
+and an index with the SHA-256 of the pieces of each file, which is itself sealed. Small values of edges are stored in
+one or two bytes each, and in place of the lower end of each edge where the edges of each vertex start. All of it can be
+computed from the result, so a lost or damaged state costs time and never exactness.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -33,7 +33,7 @@ from .order import Order, order_of
 from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
 
 _STEP = 2**24
-"""Bytes that are written at once."""
+"""Bytes of a file that are written at once, and that have a checksum of their own: all threads read one large file."""
 _PIECE = 2**20
 """About as many lower ends are found at once by a thread: they fit its cache."""
 
@@ -74,10 +74,10 @@ def write_state(place: Folder, run: str, state: State) -> int:
             Path(place.url).mkdir(0o700, parents=True)
         with ThreadPoolExecutor() as pool:
             arrays = dict(zip(arrays, pool.map(_stored, arrays.values()), strict=True))
-            entries = pool.map(_entry, arrays.values())  # other threads write meanwhile
-            for _ in pool.map(lambda name: _write(place, name, arrays[name]), arrays):
-                pass  # raises the first error
-            files = dict(zip(arrays, entries, strict=True))
+            written = pool.map(lambda name: _write(place, name, arrays[name]), arrays)
+            sums = {name: pool.map(_checksum, _pieces(_content(arrays[name]))) for name in arrays}
+            deque(written, 0)  # raises the first error
+            files = {name: _entry(arrays[name], list(sums[name])) for name in arrays}
         index = {
             "format": FORMAT,
             "format_version": VERSION,
@@ -107,7 +107,7 @@ def read_state(place: Folder, run: str) -> State:
         raise NoState(f"the state in {place} is of run {index.get('run')}")
     try:
         with ThreadPoolExecutor() as readers:
-            found = dict(readers.map(lambda item: (item[0], _read(place, *item)), index["files"].items()))
+            found = _read(readers, place, index["files"])
     except OSError as error:
         raise NoState(f"the state in {place} cannot be read: {error.strerror or error}") from None
     edges = Topology(_lower_ends(found["first"]), found["high"], index["vertices"])
@@ -166,9 +166,18 @@ def _content(array: NDArray[Any]) -> memoryview:
     return array.data.cast("B") if array.size else memoryview(b"")
 
 
-def _entry(array: NDArray[Any]) -> dict[str, Any]:
+def _pieces(content: memoryview) -> list[memoryview]:
+    """The pieces that have checksums of their own."""
+    return [content[start : start + _STEP] for start in range(0, len(content), _STEP)]
+
+
+def _checksum(piece: memoryview) -> str:
+    return sha256(piece).hexdigest()
+
+
+def _entry(array: NDArray[Any], sums: list[str]) -> dict[str, Any]:
     """The entry of an array in the index."""
-    return {"dtype": array.dtype.str, "bytes": array.nbytes, "sha256": sha256(_content(array)).hexdigest()}
+    return {"dtype": array.dtype.str, "bytes": array.nbytes, "sha256": sums}
 
 
 def _write(place: Folder, name: str, array: NDArray[Any]) -> None:
@@ -179,22 +188,50 @@ def _write(place: Folder, name: str, array: NDArray[Any]) -> None:
         return
     handle = open_own(Path(place.url, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own=3)
     with open(handle, "wb") as file:
-        for start in range(0, len(content), _STEP):
-            file.write(content[start : start + _STEP])
+        for piece in _pieces(content):
+            file.write(piece)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _read(place: Folder, name: str, file: Mapping[str, Any]) -> NDArray[Any]:
-    """The array of a file. Raises NoState unless the file has the content that was written."""
-    dtype = np.dtype(file["dtype"])
-    if place.is_local:
-        with open(open_own(Path(place.url, name), os.O_RDONLY, own=3), "rb") as opened:
-            size = os.fstat(opened.fileno()).st_size
-            content = np.memmap(opened, np.uint8, "c") if size else np.zeros(0, np.uint8)
-    else:
-        content = np.frombuffer(bytearray(place.read(name) or b""), np.uint8)
-    if len(content) != file["bytes"] or sha256(content.data).hexdigest() != file["sha256"]:
-        raise NoState(f"the state in {place} is damaged: {name} is not what was written")
-    found: NDArray[Any] = content.view(dtype)
-    return found.astype(np.int32) if dtype.kind == "u" and name != "text" else found
+def _read(readers: Executor, place: Folder, files: Mapping[str, Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of the files. Raises NoState unless each file has the content that was written."""
+    contents = dict(zip(files, readers.map(lambda name: _file(place, name), files), strict=True))
+    found: dict[str, NDArray[Any]] = {}
+    checks = []
+    for name, file in files.items():
+        content, dtype = contents[name], np.dtype(file["dtype"])
+        if len(content) != file["bytes"] or len(file["sha256"]) != -(-len(content) // _STEP):
+            raise _damaged(place, name)
+        stored = content.view(dtype)
+        is_narrow = dtype.kind == "u" and name != "text"
+        found[name] = np.empty(len(stored), np.int32) if is_narrow else stored
+        step = _STEP // dtype.itemsize
+        for piece, wanted in enumerate(file["sha256"]):
+            rows = slice(piece * step, (piece + 1) * step)
+            wide = found[name][rows] if is_narrow else None
+            checks.append((name, readers.submit(_check, stored[rows], wide, wanted)))
+    for name, check in checks:
+        if not check.result():
+            raise _damaged(place, name)
+    return found
+
+
+def _file(place: Folder, name: str) -> NDArray[np.uint8]:
+    """The bytes of a file, which is mapped if it is local."""
+    if not place.is_local:
+        return np.frombuffer(bytearray(place.read(name) or b""), np.uint8)
+    with open(open_own(Path(place.url, name), os.O_RDONLY, own=3), "rb") as opened:
+        size = os.fstat(opened.fileno()).st_size
+        return np.memmap(opened, np.uint8, "c") if size else np.zeros(0, np.uint8)
+
+
+def _check(stored: NDArray[Any], wide: NDArray[np.int32] | None, wanted: str) -> bool:
+    """Whether a piece of a file has this checksum. Its values are copied to `wide`, if they are to be int32."""
+    if wide is not None:
+        wide[:] = stored
+    return _checksum(_content(stored)) == wanted
+
+
+def _damaged(place: Folder, name: str) -> NoState:
+    return NoState(f"the state in {place} is damaged: {name} is not what was written")

@@ -14,7 +14,7 @@ from ..storage.taking_over import take_over
 FOLDER = "state"
 """Name of the folder."""
 INDEX = "index.json"
-FORMAT, VERSION = "edgemill-state", 3
+FORMAT, VERSION = "edgemill-state", 4
 
 
 class NoState(Exception):

@@ -44,8 +44,10 @@ def test_it_is_read_as_written(tmp_path: Path, text: bool) -> None:
 
 
 @pytest.mark.parametrize("most", [255, 256, 2**16 - 1, 2**16, 2**31 - 1])
-def test_values_of_any_width(tmp_path: Path, most: int) -> None:
-    """They take as few bytes as they need, and are int32 again, which can be written to."""
+@pytest.mark.parametrize("step", [8, 2**24])
+def test_values_of_any_width(tmp_path: Path, most: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take as few bytes as they need, and are int32 again, which can be written to, in one piece or several."""
+    monkeypatch.setattr("edgemill.tasks.update.state._STEP", step)
     values = np.array([0, most // 2, most], np.int32)
     wide = replace(state(), order=Order(values, values[::-1], np.zeros(3, np.int32), values))
     write_state(Folder(str(tmp_path / "a")), "r1", wide)
@@ -89,8 +91,11 @@ def test_it_goes_over_to_the_next_run(tmp_path: Path) -> None:
         read_state(second, "r1")
 
 
+@pytest.mark.parametrize("step", [8, 2**24])
 @pytest.mark.parametrize("name", ["index.json", "lam", "ids"])
-def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
+def test_damage_is_noticed(tmp_path: Path, name: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the last of several pieces that have checksums of their own."""
+    monkeypatch.setattr("edgemill.tasks.update.state._STEP", step)
     place = Folder(str(tmp_path / "a"))
     write_state(place, "r1", state())
     file = tmp_path / "a" / name
