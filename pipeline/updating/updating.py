@@ -19,9 +19,9 @@ from ..results.result import Result
 from ..run.context import Call
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
+from .groups.earlier import EarlierTables
 from .groups.finding import find_groups
 from .groups.vertices import vertex_values
-from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .search.deciding import Decision, decide, is_large, with_samples
 from .search.finding_lambda import FoundLambda, find_lambda
@@ -38,7 +38,8 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
     The event `update_planned` says from which result and how. Raises InputError for damage of the earlier result.
     """
     saved = SavedLambda(call, source, begun.engine, begun.start)
-    support = edge_column(begun.start.base, "support")
+    support = begun.support.result()
+    tables = EarlierTables.of(begun.start)
     with saved.noted():
         found = saved.load()
         if found is None:
@@ -46,7 +47,7 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
             saved.save_if_due(found)
         else:
             _tell(call, begun.start, found.decision)
-        return _publish(call, source, begun, support, found)
+        return _publish(call, source, begun, support, tables, found)
 
 
 def _search(call: Call, begun: Begun, support: NDArray[np.int32]) -> FoundLambda:
@@ -63,7 +64,14 @@ def _tell(call: Call, start: Start, decision: Decision) -> None:
     tell(call, Outcome(start.change, start.rows, start.repeated, decision, None, 0), start.base)
 
 
-def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32], found: FoundLambda) -> Manifest:
+def _publish(
+    call: Call,
+    source: Source,
+    begun: Begun,
+    support: NDArray[np.int32],
+    tables: EarlierTables | None,
+    found: FoundLambda,
+) -> Manifest:
     engine, start = begun.engine, begun.start
     events, base, change = call.events, start.base, start.change
     graph = change.final(found.edges)
@@ -71,7 +79,7 @@ def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32
     how, earlier = _format(call, source), _earlier(call, start, found)
     with ThreadPoolExecutor(1) as beside:
         edges = beside.submit(publish_edges, engine, one, how, earlier)
-        groups, forest = find_groups(engine, events, engine.threads, start, found, graph)
+        groups, forest = find_groups(engine, events, engine.threads, start, tables, found, graph)
         columns, programs = _run_programs(call, engine, source, start, graph, one)
         state = State(graph, found.order, forest)
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
@@ -79,7 +87,7 @@ def _publish(call: Call, source: Source, begun: Begun, support: NDArray[np.int32
             buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
             tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
             (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
-            values = vertex_values(start, found, one, support, engine.threads)
+            values = vertex_values(start, tables, found, one, support, engine.threads)
             published, kept = publish_tables(
                 engine, one, own, triangles, tracks, values, how, earlier, edges.result(), columns
             )

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from ....tasks.errors import EdgemillError, StoreLost
 from ....tasks.inputs.digests import file_digests
@@ -22,6 +23,7 @@ from ...run.context import Call
 from ...run.inputs.input_record import input_record
 from ...run.inputs.up_to_date import differences
 from ...settings.models import Settings
+from ..beside import beside
 from ..eligibility import NotUsable, earlier_result
 from .state_files import move_state
 
@@ -49,10 +51,7 @@ def digests_of(source: Source) -> Digests:
         none: Digests = Future()
         none.set_result(None)
         return none
-    beside = ThreadPoolExecutor(1)
-    found = beside.submit(file_digests, source.files)
-    beside.shutdown(wait=False)
-    return found
+    return beside(partial(file_digests, source.files))
 
 
 def take_over_unchanged(call: Call, source: Source, known: str | None, digests: Digests) -> Unchanged | None:

@@ -20,7 +20,7 @@ from ...stages.extracting import Groups, record_of, sum_in_one_task
 from ...stages.task_engine import TaskEngine
 from ..search.finding_lambda import FoundLambda
 from ..start import Start
-from .earlier import groups_of
+from .earlier import EarlierTables
 
 MOST_SEARCHED = 0.3
 """Share of the edges that a search from the earlier groups may take. Beyond it, groups are found from nothing.
@@ -30,7 +30,13 @@ Both take as long at 0.35 (cnr-2000, ego-Twitter). To learn the share takes a te
 
 
 def find_groups(
-    engine: TaskEngine, events: Events, threads: int, start: Start, found: FoundLambda, graph: NumberedGraph
+    engine: TaskEngine,
+    events: Events,
+    threads: int,
+    start: Start,
+    tables: EarlierTables | None,
+    found: FoundLambda,
+    graph: NumberedGraph,
 ) -> tuple[Groups, NDArray[np.int32]]:
     """The groups of `graph`, the new one, whose λ was `found`; and its forest, as in `State`.
 
@@ -40,7 +46,7 @@ def find_groups(
     lam, starts = found.order.lam, np.array([0, len(graph.ids)], np.int64)
     with events.stage("extract", 0):
         with kernel_threads(threads):
-            made = _from_earlier(start, found) or _from_nothing(graph, lam)
+            made = _from_earlier(start, tables, found) or _from_nothing(graph, lam)
             tree = tree_of(made.nested, made.edges, starts)
             highest = int(lam.max(initial=0))
             groups = dense.collect_groups(tree, highest, {})
@@ -60,10 +66,10 @@ def _from_nothing(graph: NumberedGraph, lam: NDArray[np.int32]) -> Regrouped:
     return Regrouped(nested, edges, unknown, np.flatnonzero(is_forest).astype(np.int32), len(lam))
 
 
-def _from_earlier(start: Start, found: FoundLambda) -> Regrouped | None:
+def _from_earlier(start: Start, tables: EarlierTables | None, found: FoundLambda) -> Regrouped | None:
     """The components in the numbering of the new graph; None if they are to be found from nothing."""
     change, since = start.change, found.since
-    if since is None or start.order is None or start.forest is None:
+    if since is None or tables is None or start.order is None or start.forest is None:
         return None
     edges = ChangedEdges(
         change.before,
@@ -75,7 +81,7 @@ def _from_earlier(start: Start, found: FoundLambda) -> Regrouped | None:
         since.origin,
         since.changed,
     )
-    made = regroup(edges, groups_of(start.base, change), int(MOST_SEARCHED * found.edges.edges))
+    made = regroup(edges, tables.groups.result(), int(MOST_SEARCHED * found.edges.edges))
     if made is None or change.stays.all():
         return made
     number = np.cumsum(change.stays, dtype=np.int32) - np.int32(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,12 +12,10 @@ from ....tasks.messages import collect
 from ....tasks.publish import lambda_columns as publish
 from ....tasks.publish.changed_vertices import EdgePart, changed_summary, changed_vertices
 from ....tasks.publish.lambda_columns import BucketSummary, BucketVertices
-from ....tasks.update.merging import Change
-from ...results.read_errors import read_errors
-from ...results.result import Result
 from ..search.finding_lambda import FoundLambda
 from ..start import Start
 from ..tables import OneBucket
+from .earlier import EarlierTables
 
 MOST_TOUCHED = 0.1
 """Share of the edges with other values beyond which the values of vertices are summed over all edges."""
@@ -27,13 +23,20 @@ MOST_TOUCHED = 0.1
 Values = tuple[BucketVertices, BucketSummary]
 
 
-def vertex_values(start: Start, found: FoundLambda, one: OneBucket, before: NDArray[np.int32], threads: int) -> Values:
+def vertex_values(
+    start: Start,
+    tables: EarlierTables | None,
+    found: FoundLambda,
+    one: OneBucket,
+    before: NDArray[np.int32],
+    threads: int,
+) -> Values:
     """The values of the vertices of the new graph, and what the manifest needs of all edges.
 
     `before` [edges of the earlier result] are their supports. Raises InputError for damage of the earlier result.
     """
     with kernel_threads(threads):
-        return _from_earlier(start, found, before) or _from_all(one)
+        return _from_earlier(start, tables, found, before) or _from_all(one)
 
 
 def _from_all(one: OneBucket) -> Values:
@@ -43,9 +46,11 @@ def _from_all(one: OneBucket) -> Values:
     return vertices, publish.summarise(one.results, vertices)
 
 
-def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -> Values | None:
+def _from_earlier(
+    start: Start, tables: EarlierTables | None, found: FoundLambda, before: NDArray[np.int32]
+) -> Values | None:
     change, since = start.change, found.since
-    if since is None or start.order is None:
+    if since is None or tables is None or start.order is None:
         return None
     rows = kernels.nonzero(found.touched)
     if len(rows) > MOST_TOUCHED * found.edges.edges:
@@ -54,7 +59,7 @@ def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -
     old = np.concatenate([kernels.nonzero(change.removed), was[was >= 0]])
     gone = _part(change.before, before, start.order.lam, old)
     come = _part(found.edges, found.support, found.order.lam, rows)
-    made = changed_vertices(_values_of(start.base, change), gone, come, found.edges, found.order.lam)
+    made = changed_vertices(tables.values.result(), gone, come, found.edges, found.order.lam)
     stays = change.stays
     most = made.low[stays]
     vertices = BucketVertices(0, made.degree[stays], made.triangles[stays], most, most)
@@ -67,17 +72,3 @@ def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -
 def _part(edges: Topology, support: NDArray[np.int32], lam: NDArray[np.int32], rows: NDArray[np.integer]) -> EdgePart:
     low, high, supports, levels = (kernels.take(values, rows) for values in (edges.low, edges.high, support, lam))
     return EdgePart(Topology(low, high, edges.vertices), supports, levels)
-
-
-def _values_of(result: Result, change: Change) -> BucketVertices:
-    """The values of the vertices of a result, in the numbering of the change since."""
-    with read_errors(result.place):
-        table = result.vertices.to_table(columns=["degree", "triangles", "lambda"])
-
-    def column(name: str, dtype: type[Any]) -> NDArray[Any]:
-        values = np.zeros(len(change.ids), dtype)
-        values[change.own] = table[name].to_numpy()
-        return values
-
-    lam = column("lambda", np.int32)
-    return BucketVertices(0, column("degree", np.int64), column("triangles", np.int64), lam, lam)
