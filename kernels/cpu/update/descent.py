@@ -20,6 +20,7 @@ from ..arrays.atomics import fetch_add
 from ..arrays.borrowed import borrowed
 from .merging import KEPT, Union
 from .removed_triangles import triangles_of
+from .sparse import sparse_zeros
 
 ROOM = 1 << 20
 """Triangles for which a block has room, unless one edge may have more."""
@@ -228,7 +229,8 @@ class Descent:
         self._union, self._ends, self._length = union, ends, rows.length
         self._pairs = union.edges.low, union.edges.high
         self._lists = rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
-        self._queue, self._slot = np.empty((2, union.edges.edges), np.int32)
+        self._queue = np.empty(union.edges.edges, np.int32)
+        self._slot = sparse_zeros(union.edges.edges, np.int32)
         threads, self._room = get_num_threads(), max(ROOM, rows.widest + 1)
         self._used, self._place = np.zeros(threads, np.int64), np.empty((self._room, 4), np.int64)
         found = np.empty((threads, 2, self._room), np.uint32), np.empty((threads, 2, self._room), np.int64)

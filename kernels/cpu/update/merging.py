@@ -16,6 +16,7 @@ from ...runtime.cache import cached_njit
 from ..arrays.gather import nonzero
 from ..arrays.lookup import count_below
 from .comparing import rows_before
+from .sparse import sparse_zeros
 
 BLOCK = 1 << 16
 """Edges of one step of a parallel pass."""
@@ -91,7 +92,7 @@ def merge(
     if added.edges:
         gone += np.searchsorted(found - np.arange(added.edges, dtype=np.int32), gone, "right").astype(np.int32)
     topology = Topology(low, high, max(edges.vertices, added.vertices))
-    return Union(topology, mark, key, count, remainder, np.zeros(total, np.int32), gone, found)
+    return Union(topology, mark, key, count, remainder, sparse_zeros(total, np.int32), gone, found)
 
 
 @cached_njit(parallel=True)

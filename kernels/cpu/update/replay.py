@@ -60,6 +60,7 @@ from .levels import (
 )
 from .live_rows import keep_later
 from .merging import Union
+from .sparse import sparse_zeros
 from .standing import (
     FALLING,
     FIRST_NEW,
@@ -312,7 +313,7 @@ def replay(
         *(np.empty(total, np.bool_), np.empty(total, np.int32)),
     )
     lists: AnyArray = np.empty((3, ENTRIES), np.uint32)
-    gains = np.zeros(total, np.int64)
+    gains = sparse_zeros(total, np.int64)
     queue, touched, visited = np.empty((3, total), np.int32)
     scratch = (*np.empty((2, threads, widest + 1), np.uint32), *np.empty((2, threads, widest + 6), np.int64))
     size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
