@@ -53,12 +53,12 @@ def changed_vertices(
     supports = come.at_ends(come.support, count) - gone.at_ends(gone.support, count)
     if (supports & 1).any():
         raise InternalError("an update has a vertex whose supports change by an odd number")
-    most = before.low.copy()
+    of_come = come.most_at_ends(count)
     may_fall = np.zeros(count, np.bool_)
     for end in (gone.edges.low, gone.edges.high):
         may_fall[end[gone.lam == before.low[end]]] = True
-    most[may_fall] = 0
-    most = np.maximum(most, come.most_at_ends(count))
+    may_fall &= of_come < before.low  # else an edge with as high a λ has come, or has it still
+    most = np.maximum(np.where(may_fall, 0, before.low), of_come)
     these = np.flatnonzero(may_fall).astype(np.int32)
     if len(these):
         most[these] = np.maximum(most[these], highest_at(after, lam, these))

@@ -244,10 +244,13 @@ def _make_room(key, first, time):
         level = key[e] >> KEY_BITS
         if level < 0 or level >= first.size - 1 or first[level] == first[level + 1]:
             continue
+        own = key[e] & PLACE
         low, high = first[level], first[level + 1]
+        if time[high - 1] <= own:  # as for most: edges mostly fall early when a level opens
+            low = high
         while low < high:
             middle = (low + high) // 2
-            if time[middle] <= key[e] & PLACE:
+            if time[middle] <= own:
                 low = middle + 1
             else:
                 high = middle
