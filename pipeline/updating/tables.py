@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...tasks import ingest
 from ...tasks.dense import BucketGroups
-from ...tasks.ids import identity, order
+from ...tasks.ids import identity
 from ...tasks.ingest.numbering import BucketEdges, BucketIds
 from ...tasks.messages import collect
 from ...tasks.publish import lambda_columns as publish
@@ -41,10 +41,9 @@ class OneBucket:
 
     @classmethod
     def of(cls, graph: NumberedGraph, support: NDArray[np.int32], lam: NDArray[np.int32]) -> OneBucket:
-        """The bucket of a graph whose edges have these supports and λ."""
-        starts = np.array([0, len(graph.ids)], np.int64)
-        highs, (high,) = order.encode(graph.edges.high)
-        edges = BucketEdges(0, starts, np.asarray(graph.edges.low), high, highs, 0)
+        """The bucket of a graph whose edges have these supports and λ. All vertices count as larger ends."""
+        starts, vertices = np.array([0, len(graph.ids)], np.int64), np.arange(len(graph.ids), dtype=np.int32)
+        edges = BucketEdges(0, starts, np.asarray(graph.edges.low), np.asarray(graph.edges.high), vertices, 0)
         buckets = Buckets([BucketIds(0, graph.ids, {})], [edges], starts, 0)
         return cls(buckets, BucketResults(0, support, lam, lam))
 
@@ -80,9 +79,9 @@ class EdgeFiles:
 def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableFormat, earlier: Earlier) -> EdgeFiles:
     """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
-    names, columns = identity.take(ids.ids, edges.highs), publish.edge_columns(found.results, True)
+    columns = publish.edge_columns(found.results, True)
     files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
-    tasks = [(how, earlier, file, edges, ids.ids, names, columns) for file in files]
+    tasks = [(how, earlier, file, edges, ids.ids, columns) for file in files]
     return EdgeFiles(engine.map("edges", _write_edges, tasks), _kept(files))
 
 
@@ -160,12 +159,11 @@ def _write_edges(
     file: FileRange,
     edges: BucketEdges,
     ids: Any,
-    names: Any,
     columns: Sequence[TableColumn],
 ) -> OutputFile:
     own = file.rows
     part = BucketEdges(file.number, edges.starts, edges.low[own], edges.high[own], edges.highs, 0)
-    return _taken(how, earlier, file, "edges") or write_edges(how, part, ids, names, _cut(columns, own))
+    return _taken(how, earlier, file, "edges") or write_edges(how, part, ids, ids, _cut(columns, own))
 
 
 def _write_vertices(
