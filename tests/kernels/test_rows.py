@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,12 @@ def expected(edges: list[tuple[int, int]], live: list[bool]) -> list[list[tuple[
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("threads", [1, 2])
-@given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
-def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn: st.DataObject) -> None:
+@given(graph=strategies.simple_graphs(VERTICES), bits=st.sampled_from([1, 2, 3, 10]), drawn=st.data())
+def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, bits: int, drawn: st.DataObject) -> None:
+    """Also of several blocks of several vertices, which graphs of over 1,023 vertices have."""
     edges = sorted(graph)
-    with kernel_threads(threads):
+    with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
+        patch.setattr(sys.modules["edgemill.kernels.cpu.adjacency"], "BLOCK_BITS", bits)
         rows = kernels.adjacency(topology(backend, edges, VERTICES))
         assert as_lists(backend, rows) == expected(edges, [True] * len(edges))
         assert rows.widest == max(map(len, as_lists(backend, rows)))
