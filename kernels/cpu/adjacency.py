@@ -108,7 +108,7 @@ def adjacency(topology: Topology) -> Adjacency:
     below, above = np.zeros((2, vertices), np.int64)
     found = np.zeros((threads, (vertices >> shift) + 1), np.int64)
     _count(low, high, runs, shift, above, found)
-    ends = np.cumsum(found.T).reshape(found.T.shape).T
+    ends = np.ascontiguousarray(np.cumsum(found.T).reshape(found.T.shape).T)
     sorted_low, sorted_high, number = np.empty((3, len(low)), np.int32)
     _sort(low, high, runs, shift, ends - found, sorted_low, sorted_high, number)
     cuts = _thread_cuts(ends[-1], threads)
