@@ -43,27 +43,28 @@ def _count_lower(sorted_high, cuts, below):
             below[np.uintp(sorted_high[i])] += 1
 
 
+@cached_njit
+def _append(v, other, e, slot, neighbour, edge):
+    """Append an entry to the half of a row whose next place is in `slot`."""
+    at = np.uintp(slot[v])
+    slot[v] += 1
+    neighbour[at] = other
+    edge[at] = e
+
+
 @cached_njit(parallel=True)
 def _fill_lower(sorted_low, sorted_high, number, cuts, slot, neighbour, edge):
     """Fill the lower halves of rows. The rows of a block are close to each other in memory."""
     for t in prange(cuts.size - 1):
         for i in range(cuts[t], cuts[t + 1]):
-            v = np.uintp(sorted_high[i])
-            at = np.uintp(slot[v])
-            slot[v] += 1
-            neighbour[at] = sorted_low[i]
-            edge[at] = number[i]
+            _append(np.uintp(sorted_high[i]), sorted_low[i], number[i], slot, neighbour, edge)
 
 
 @cached_njit(parallel=True)
 def _fill_upper(low, high, runs, slot, neighbour, edge):
     for t in prange(runs.size - 1):
         for e in range(runs[t], runs[t + 1]):
-            u = np.uintp(low[e])
-            at = np.uintp(slot[u])
-            slot[u] += 1
-            neighbour[at] = high[e]
-            edge[at] = e
+            _append(np.uintp(low[e]), high[e], e, slot, neighbour, edge)
 
 
 @cached_njit(parallel=True)
