@@ -22,6 +22,7 @@ from .carrying.unchanged import lineage_to
 from .groups.earlier import EarlierTables
 from .groups.finding import find_groups
 from .groups.vertices import vertex_values
+from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .search.deciding import Decision, decide, is_large, with_samples
 from .search.finding_lambda import FoundLambda, find_lambda
@@ -38,7 +39,7 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
     The event `update_planned` says from which result and how. Raises InputError for damage of the earlier result.
     """
     saved = SavedLambda(call, source, begun.engine, begun.start)
-    support = begun.support.result()
+    support = edge_column(begun.start.base, "support")
     tables = EarlierTables.of(begun.start)
     with saved.noted():
         found = saved.load()

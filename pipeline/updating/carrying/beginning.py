@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from functools import partial
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ....tasks.errors import UsageError
 from ....tasks.inputs.sources import Source
 from ...results.result import Result
 from ...run.context import Call
 from ..batch_input import BatchInput
-from ..beside import beside
 from ..eligibility import NotUsable, earlier_result, obstacle
-from ..reading import edge_column
 from ..result_manifest import Made, Outcome, manifest_of
 from ..search.deciding import Decision
 from ..start import Start, start_from
@@ -33,8 +26,6 @@ class Begun:
 
     engine: ThreadedEngine
     start: Start
-    support: Future[NDArray[np.int32]]
-    """[edges of the earlier result] the triangles of each. Another thread reads them."""
 
 
 def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool) -> Begun | Unchanged | None:
@@ -59,10 +50,8 @@ def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool
             events.emit("update_planned", base=None if base is None else str(base.place), way="run", reason=why)
         return None
     engine = ThreadedEngine(events.run_id, settings.cluster.threads_per_worker)
-    read = partial(edge_column, base, "support")
-    early = beside(read) if batch is None else None  # a batch may change nothing; a day that does is known by its files
     start = start_from(settings, events, engine, base, source, batch)
-    return _nothing_changed(call, source, start) or Begun(engine, start, early or beside(read))
+    return _nothing_changed(call, source, start) or Begun(engine, start)
 
 
 def _nothing_changed(call: Call, source: Source, start: Start) -> Unchanged | None:
