@@ -13,14 +13,20 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
 
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _REMOVAL_TRIES = 21
+_REMOVERS = 16
+"""Threads that remove the files of a folder."""
+_OPEN_AT_ONCE = 128
+"""Files that are open at a time while they are flushed."""
 _ANY_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _OWN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -97,9 +103,15 @@ def read_own(path: Path, own: int = 1) -> bytes | None:
 
 
 def remove_own(path: Path, own: int = 1) -> None:
-    """Remove a file, a link (not its target), or a folder with its content; a missing path is fine. Raises OSError."""
+    """Remove a file, a link (not its target), or a folder with its content; a missing path is fine. Raises OSError.
+
+    Threads remove the files of a folder: the system frees the memory that caches them, 0.25 s a GB with one thread.
+    """
     with suppress(FileNotFoundError), _parent(path, own) as folder:
         if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+            with ThreadPoolExecutor(_REMOVERS) as removers:
+                for _, _, files, inside in os.fwalk(path.name, topdown=False, dir_fd=folder):
+                    list(removers.map(partial(os.unlink, dir_fd=inside), files))
             shutil.rmtree(path.name, dir_fd=folder)
         else:
             os.unlink(path.name, dir_fd=folder)
@@ -153,29 +165,35 @@ def resolved(path: Path) -> Path:
 def finalize(path: Path, permissions: Permissions) -> None:
     """Set the permissions of a file, or of a folder and its content, and flush all of it to the disk (fsync).
 
+    Permissions of many files are set before any of these is flushed: a journal writes them all at the first flush.
     Raises OSError, also for a link in the folder.
     """
+    modes: list[tuple[Path, int]] = []
     for folder, subfolders, files in os.walk(path, topdown=False):
         links = [name for name in subfolders if os.path.islink(Path(folder, name))]
-        for name in files + links:
-            _finalize(Path(folder, name), permissions.file)
-        _finalize(Path(folder), permissions.folder)
-    if not path.is_dir():
-        _finalize(path, permissions.file)
+        modes += [(Path(folder, name), permissions.file) for name in files + links]
+        modes.append((Path(folder), permissions.folder))
+    if not modes:
+        modes.append((path, permissions.file))
+    for first in range(0, len(modes), _OPEN_AT_ONCE):
+        with ExitStack() as stack:
+            handles: list[int] = []
+            for each, mode in modes[first : first + _OPEN_AT_ONCE]:
+                handles.append(os.open(each, os.O_RDONLY | _OWN_FILE))
+                stack.callback(os.close, handles[-1])
+                _set_permissions(handles[-1], mode)
+            for handle in handles:
+                os.fsync(handle)
 
 
-def _finalize(path: Path, mode: int) -> None:
-    handle = os.open(path, os.O_RDONLY | _OWN_FILE)
+def _set_permissions(handle: int, mode: int) -> None:
+    if stat.S_IMODE(os.fstat(handle).st_mode) == mode:
+        return
     try:
-        if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
-            try:
-                os.fchmod(handle, mode)
-            except OSError as error:
-                if error.errno not in _NO_PERMISSIONS:
-                    raise
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        os.fchmod(handle, mode)
+    except OSError as error:
+        if error.errno not in _NO_PERMISSIONS:
+            raise
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,11 +108,11 @@ def test_an_old_result_that_is_open_over_nfs(
     """Its folder cannot be removed while a file is open. A later run removes it; it never becomes the output again."""
     out = tmp_path / "out"
 
-    def refuse(path: str, dir_fd: int) -> None:
+    def refuse(path: str, **_: object) -> None:
         raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
 
     write_result(out, run="old")
-    monkeypatch.setattr(shutil, "rmtree", refuse)
+    monkeypatch.setattr(os, "fwalk", refuse)
     with staging(out, overwrite=True) as stage:
         write_result(stage.folder, run="new")
         stage.commit()
@@ -123,7 +122,7 @@ def test_an_old_result_that_is_open_over_nfs(
         assert len(left) == 1
         monkeypatch.undo()
         assert Result(tmp_path / left[0]).manifest.run == "old"
-        monkeypatch.setattr(shutil, "rmtree", refuse)
+        monkeypatch.setattr(os, "fwalk", refuse)
         with staging(out, overwrite=True):
             pass
     monkeypatch.undo()

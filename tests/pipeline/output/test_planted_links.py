@@ -322,6 +322,16 @@ def test_links_among_the_components_that_edgemill_chose(tmp_path: Path, victim: 
     assert not victim.exists()
 
 
+def test_links_in_a_removed_folder_are_not_followed(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "ours" / "edges").mkdir(parents=True)
+    (tmp_path / "ours" / "edges" / "part").write_bytes(b"rows")
+    (tmp_path / "ours" / "edges" / "folder").symlink_to(victim)
+    (tmp_path / "ours" / "file").symlink_to(victim / "letters")
+    remove_own(tmp_path / "ours")
+    assert not os.path.lexists(tmp_path / "ours")
+    assert whole(victim)
+
+
 def test_a_folder_that_a_task_still_writes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task with the folder open creates files in it while it is removed."""
     (tmp_path / "gone" / "edges").mkdir(parents=True)
