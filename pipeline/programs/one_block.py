@@ -14,15 +14,16 @@ from ...tasks.ids import identity
 from ...tasks.ids.id_types import to_internal
 from ...tasks.inputs.sources import Source
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Entries, Outcome, Program, cut_blocks, run_blocks
-from ...tasks.programs.orders.calls import KINDS
+from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs.orders.calls import KINDS, takes_weights
+from ...tasks.programs.program import View
 from ...tasks.programs.running import Pending
 from ...tasks.programs.shipped import PageRank
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.shards import MemoryCarrier
 from ...tasks.update.earlier_values import components_after, ranks_to_start, search_after
-from ...tasks.update.merging import Change, NumberedGraph
+from ...tasks.update.merging import Change
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
 from ..results.read_errors import read_errors
@@ -46,14 +47,15 @@ class Earlier:
 
     def values(self, name: str, settings: Settings) -> Values | None:
         """The state of a program in the earlier result, whose vertices are positions in that result; None if it did not
-        run, did not end, or ran with other parameters.
+        run, did not end, ran with other parameters, or if what has changed since does not tell enough.
         """
         manifest = self.result.manifest
         record = next((own for own in manifest.programs if own.name == name), None)
         if record is None or not record.converged or record.parameters != parameters_of(name, settings):
             return None
-        if manifest.input.directed or manifest.input.weights is not None:
-            return None
+        directed = manifest.input.directed
+        if directed != settings.input.directed or (directed and name == "bfs"):
+            return None  # changes have no directions, on which levels depend
         entry = settings.entry(name)
         with read_errors(self.result.place):
             table = self.result.vertices.to_table(columns=["id", *(column.name for column in entry.columns)])
@@ -77,11 +79,12 @@ def run_on_one_block(
     events: Events,
     settings: Settings,
     source: Source,
-    graph: NumberedGraph,
+    ids: identity.Ids,
     buckets: Buckets,
     earlier: Earlier,
 ) -> tuple[list[TableColumn], list[ProgramRecord]]:
-    """The columns of all requested programs for the vertices of a graph, and how each of them ran.
+    """The columns of all requested programs for the vertices `ids` of a graph, and how each of them ran. `buckets` have
+    its edges, with directions and weights if the source has any.
 
     Raises InputError and UsageError for vertices of the settings that the graph does not have.
     """
@@ -89,7 +92,7 @@ def run_on_one_block(
     numbers = find_vertices(engine, settings, source, buckets)
     columns: list[TableColumn] = []
     records: list[ProgramRecord] = []
-    block: Block | None = None
+    blocks = _Blocks(source, buckets, len(ids))
     with events.stage("programs", len(wanted)) as stage, kernel_threads(threads):
         for name, entry in wanted.items():
             began = time.perf_counter()
@@ -98,14 +101,12 @@ def run_on_one_block(
             before = earlier.values(name, settings)
             ran = None if before is None else _kept(name, earlier.change, before)
             if ran is None:
-                if block is None:
-                    entries = Entries(np.asarray(graph.edges.low), np.asarray(graph.edges.high))
-                    (block,) = cut_blocks(entries, len(graph.ids), RangePartitioner(), False, "both")
-                warm_program(program)
+                block = blocks.of(program)
+                warm_program(program, directed=source.directed, weighted=source.weights is not None)
                 begin = None if before is None else _beginning(program, earlier.change, before)
                 (outcome,) = run_blocks(
                     program,
-                    [replace(block, view=program.view)],
+                    [block],
                     RangePartitioner(),
                     MemoryCarrier.open(1),
                     threads=threads,
@@ -115,13 +116,34 @@ def run_on_one_block(
                 ran = _Ran(outcome, "nothing" if begin is None else "earlier")
             for column in entry.columns:
                 values = ran.outcome.state[column.state].astype(KINDS[program.state[column.state]], copy=False)
-                ids = graph.ids if column.kind == "id" else None
-                columns.append(TableColumn(column.name, column.type(source.id_type), values, ids, column.missing))
+                named = ids if column.kind == "id" else None
+                columns.append(TableColumn(column.name, column.type(source.id_type), values, named, column.missing))
             record = _record(name, settings, ran, time.perf_counter() - began)
             records.append(record)
             events.emit("program", **record.model_dump(exclude={"parameters", "columns", "facts"}))
             stage.task_done()
     return columns, records
+
+
+class _Blocks:
+    """The graph in one block, made again when a program has another view of the edges, or takes weights."""
+
+    def __init__(self, source: Source, buckets: Buckets, vertices: int) -> None:
+        self._source = source
+        self._buckets = buckets
+        self._vertices = vertices
+        self._made: tuple[View, bool, Block] | None = None
+
+    def of(self, program: Program) -> Block:
+        directed = self._source.directed
+        # The entries of an undirected graph are the same by all views.
+        view = program.view if directed else "both"
+        weighted = takes_weights(program, self._source.weights is not None)
+        if self._made is None or self._made[:2] != (view, weighted):
+            self._made = None  # released before the next one is made
+            block = delivery.whole_graph(self._buckets.edges, self._vertices, directed, view, weighted)
+            self._made = view, weighted, block
+        return replace(self._made[2], view=program.view)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..results.result import Result
 from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import IngestSettings
 from ..stages import ingesting
-from ..stages.ingesting import RowCounts
+from ..stages.ingesting import Buckets, RowCounts
 from ..stages.task_engine import TaskEngine
 
 
@@ -31,6 +31,8 @@ class ReadGraph:
     graph: NumberedGraph
     rows: RowCounts
     """Its `duplicates` are all repeated edges."""
+    arcs: Buckets | None = None
+    """The same edges with their directions and weights; None if the input has neither."""
 
 
 def read_graph(engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str) -> ReadGraph:
@@ -40,7 +42,8 @@ def read_graph(engine: TaskEngine, events: Events, source: Source, settings: Ing
     threads = max(1, min(engine.capacity.threads, len(blocks)))
     buckets = ingesting.number(engine, events, source, read, threads, MemorySpace.HOST)
     counts = RowCounts(rows.rows, rows.self_loops, rows.duplicates + buckets.duplicates, rows.nulls, rows.filtered)
-    return ReadGraph(NumberedGraph.of_buckets(engine.gather(buckets.ids), engine.gather(buckets.edges)), counts)
+    graph = NumberedGraph.of_buckets(engine.gather(buckets.ids), engine.gather(buckets.edges))
+    return ReadGraph(graph, counts, buckets if source.directed or source.weights is not None else None)
 
 
 def graph_of_result(result: Result) -> NumberedGraph:

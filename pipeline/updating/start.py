@@ -17,7 +17,7 @@ from ...tasks.update.state_index import NoState
 from ..monitor.events import Events
 from ..results.result import Result
 from ..settings.models import Settings
-from ..stages.ingesting import RowCounts
+from ..stages.ingesting import Buckets, RowCounts
 from .batch_input import BatchInput
 from .reading import graph_of_result, read_graph
 from .result_manifest import nights_since
@@ -40,6 +40,8 @@ class Start:
     """Why λ is found from nothing; None if that is not decided yet."""
     rows: RowCounts
     repeated: int
+    arcs: Buckets | None = None
+    """The edges of today with their directions and weights, for vertex programs; None if these need none."""
 
 
 def _known_state(settings: Settings, base: Result, with_kernels: bool) -> State:
@@ -79,7 +81,8 @@ def start_from(
         today = read_graph(engine, events, source, settings.ingest, settings.input.nulls)
         with events.stage("compare", 0):
             change = compare(graph, today.graph)
-        return Start(base, change, order, forest, whole, today.rows, 0)
+        arcs = today.arcs if settings.programs.vertex_programs else None
+        return Start(base, change, order, forest, whole, today.rows, 0, arcs)
     assert batch.batch is not None  # the run has opened its input
     with events.stage("compare", 0):
         change = batch.change(graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,8 @@ def _run_programs(
     from ..programs.one_block import run_on_one_block
 
     earlier = EarlierPrograms(start.base, start.change)
-    return run_on_one_block(engine, call.events, call.settings, source, graph, one.buckets, earlier)
+    buckets = one.buckets if start.arcs is None else replace(one.buckets, edges=start.arcs.edges)
+    return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, earlier)
 
 
 def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:

@@ -23,7 +23,7 @@ from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..ingest.directions import DOWN, UP
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
-from ..messages import Bundle, bundle
+from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
 from .block import Block, Entries, PairTable, build_block, build_whole_block, entries_of
 from .program import Array, View
@@ -133,6 +133,13 @@ def collect_block(
     weights = [part.weight for part in senders if part.weight is not None]
     weight = np.concatenate(weights) if weights else np.zeros(0) if weighted else None
     return build_block(group, home.partitions, vertices, number, Entries(source, target, weight), directed, view)
+
+
+def whole_graph(edges: Sequence[BucketEdges], vertices: int, directed: bool, view: View, weighted: bool) -> Block:
+    """The graph of these buckets, in the order of their numbers, in one block. Raises as `collect_block` does."""
+    home = RangePartitioner()
+    sent = [send_entries(own, home, view, weighted, not directed) for own in edges]
+    return collect_block(0, vertices, home, directed, view, weighted, collect(0, sent))
 
 
 def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:

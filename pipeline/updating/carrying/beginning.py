@@ -80,7 +80,10 @@ def written_otherwise(call: Call, base: Result) -> bool:
     names, ran = call.settings.programs.vertex_programs, {own.name: own.parameters for own in base.manifest.programs}
     if not names or set(names) != set(ran):
         return bool(names or ran)
-    if base.manifest.input.directed or not all(own.converged for own in base.manifest.programs):
+    read, reads = base.manifest.input, call.settings.input
+    if read.directed or reads.directed or read.weights is not None or reads.weight_column is not None:
+        return True  # directions and weights may have changed where no edge has
+    if not all(own.converged for own in base.manifest.programs):
         return True
     from ...programs.making import parameters_of  # loads the kernels of programs
 

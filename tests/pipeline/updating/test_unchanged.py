@@ -171,7 +171,7 @@ def test_plans(base: Result, tuesday: Path, monkeypatch: pytest.MonkeyPatch) -> 
     runs.write_rows(tuesday / "z.parquet", [*CLIQUES[:49], (500, 501)])
     expected: dict[str, dict[str, Any]] = {
         "betweenness runs on workers": {"programs.run": ("lambda", "components", "betweenness")},
-        "programs use directions and weights, which an update does not read": {"input.directed": True},
+        "programs has a limit of its own": {"programs.max_supersteps": 3},
         "several workers compute": {"programs.run": ("lambda",), "cluster.workers": 2},
     }
     for reason, other in expected.items():

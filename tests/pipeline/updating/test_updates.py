@@ -322,8 +322,8 @@ def test_other_programs_and_parameters(with_programs: Result, tmp_path: Path) ->
 
 
 def test_a_run_over_all_edges_keeps_tracks_too(with_programs: Result, tmp_path: Path) -> None:
-    """Here the program `hits` is in the way of an update."""
-    text, own = is_text(with_programs), {"programs": ("lambda", "hits"), "device": "cpu", "report": False}
+    """Here the program `betweenness` is in the way of an update."""
+    text, own = is_text(with_programs), {"programs": ("lambda", "betweenness"), "device": "cpu", "report": False}
     edges = cliques() | {(50, 51), (50, 52), (51, 52)} | {(52, 53), (51, 53), (50, 53)}
     run: dict[str, Any] = own | {"previous": str(with_programs.path)}
     for made in (

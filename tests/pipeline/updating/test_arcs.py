@@ -1,0 +1,127 @@
+"""Nights whose programs use directions and weights: λ from what changed, and programs over the edges of today."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import runs
+from edgemill.pipeline import InputError, Result, UsageError, mine, update
+
+Arcs = dict[tuple[int, int], float]
+"""(source, target) → weight"""
+
+ALL = ("pagerank", "components", "labels", "coreness", "clustering", "bfs", "hits", "strong_components")
+TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
+RANKS_APART = 2 * 1e-9 * 0.85 / 0.15
+"""Most by which PageRank differs between two ways to its limit, in total."""
+
+
+def drawn(seed: int) -> Arcs:
+    """Cliques with edges in one direction or both, which lie on a ring, and weights."""
+    own = random.Random(seed)
+    pairs = {(5 * c + u, 5 * c + v) for c in range(5) for v in range(5) for u in range(v)}
+    pairs |= {(5 * c, (5 * c + 6) % 25) for c in range(5)}
+    arcs: Arcs = {}
+    for pair in sorted(pairs):
+        for one in own.choice(([pair], [pair[::-1]], [pair, pair[::-1]])):
+            arcs[one] = float(own.randint(1, 9))
+    return arcs
+
+
+def table(arcs: Arcs, text: bool) -> pa.Table:
+    ends = [[f"v{arc[end]:02d}" if text else arc[end] for arc in arcs] for end in (0, 1)]
+    return pa.table({"src": ends[0], "dst": ends[1], "cost": list(arcs.values())})
+
+
+def changed(arcs: Arcs, how: str) -> Arcs:
+    """The arcs of the next day."""
+    if how == "weights":
+        return {arc: weight + 1 for arc, weight in arcs.items()}
+    if how == "directions":
+        return {arc[::-1]: weight for arc, weight in arcs.items()}
+    kept = {arc: weight for arc, weight in arcs.items() if not {0, 1} <= set(arc) and 24 not in arc}
+    return kept | {(3, 26): 2.0, (26, 4): 1.0, (26, 2): 5.0, (13, 7): 1.0}
+
+
+def found(result: Result) -> tuple[list[list[dict[str, Any]]], np.ndarray[Any, Any]]:
+    """All tables without what names a track, and the ranks."""
+    read = {name: getattr(result, name).to_table() for name in TABLES}
+    ranks = read["vertices"]["pagerank"].to_numpy()
+    plain = [
+        one.drop_columns([name for name in ("track", "pagerank") if name in one.column_names]) for one in read.values()
+    ]
+    return [one.to_pylist() for one in plain], ranks
+
+
+@pytest.mark.parametrize("how", ["weights", "directions", "edges"])
+@pytest.mark.parametrize("kind", ["directed", "weighted", "both"])
+def test_a_night(tmp_path: Path, kind: str, how: str) -> None:
+    """Every table is that of a run from nothing, and λ was found from what changed."""
+    text = kind == "both"
+    own: dict[str, Any] = {"device": "cpu", "report": False, "bfs": {"source": "v03" if text else "3"}}
+    own["ingest"] = {"rows_per_block": 20}  # so that there are several buckets, if there are several threads
+    programs: tuple[str, ...] = ("lambda", *ALL)
+    if kind != "weighted":
+        own["directed"] = True
+    if kind != "directed":
+        own |= {"weight_column": "cost", "sssp": {"source": own["bfs"]["source"]}, "pagerank": {"weighted": True}}
+        own["input"] = {"repeats": "min"}
+        programs += ("sssp",)
+    first, second = (table(arcs, text) for arcs in (drawn(1), changed(drawn(1), how)))
+    base = mine(first, tmp_path / "base", incremental="auto", programs=programs, **own)
+    night = mine(second, tmp_path / "night", previous=str(base.path), incremental="always", programs=programs, **own)
+    run = mine(second, tmp_path / "run", programs=programs, **own)
+    (tables, ranks), (expected, ranks_of_run) = found(night), found(run)
+    assert tables == expected
+    assert np.abs(ranks - ranks_of_run).sum() < RANKS_APART
+    went = night.manifest.update
+    assert went is not None and went.way == "changes" and (went.inserted + went.deleted > 0) == (how == "edges")
+    if (kind, how) == ("directed", "weights"):  # which are not read, so nothing has changed
+        assert went.files_kept == len(night.manifest.outputs)
+        return
+    begun = {record.name: record.begun for record in night.manifest.programs}
+    assert begun["pagerank"] == "earlier"
+    assert begun["components"] == ("nothing" if how == "edges" else "kept")
+    assert begun["bfs"] == ("nothing" if kind != "weighted" or how == "edges" else "kept")
+    assert {begun[name] for name in programs[3:] if name != "bfs"} == {"nothing"}
+    assert runs.flaws(night.path) == []
+
+
+def test_programs_that_read_directions_for_the_first_time(tmp_path: Path) -> None:
+    """Nothing is taken from values of the same programs over the same edges without directions."""
+    own: dict[str, Any] = {"device": "cpu", "report": False, "programs": ("lambda", *ALL), "bfs": {"source": "3"}}
+    rows = table(drawn(2), False)
+    base = mine(rows, tmp_path / "base", incremental="auto", **own)
+    night = mine(rows, tmp_path / "night", previous=str(base.path), incremental="always", directed=True, **own)
+    run = mine(rows, tmp_path / "run", directed=True, **own)
+    (tables, ranks), (expected, ranks_of_run) = found(night), found(run)
+    assert tables == expected and np.array_equal(ranks, ranks_of_run)
+    assert {record.begun for record in night.manifest.programs} == {"nothing"}
+
+
+def test_weights_that_a_run_refuses(tmp_path: Path) -> None:
+    """A night refuses them, too, and leaves no output."""
+    own: dict[str, Any] = {"device": "cpu", "report": False, "weight_column": "cost", "input": {"repeats": "min"}}
+    own |= {"programs": ("lambda", "pagerank"), "pagerank": {"weighted": True}}
+    base = mine(table(drawn(3), False), tmp_path / "base", incremental="auto", **own)
+    night: dict[str, Any] = own | {"previous": str(base.path), "incremental": "always"}
+    with pytest.raises(InputError, match="cost"):
+        mine(table(drawn(3) | {(0, 9): -1.0}, False), tmp_path / "night", **night)
+    both = {(2, 1): 3.0, (1, 2): 4.0}
+    with pytest.raises(InputError, match="has 2 rows, and each can have another weight"):
+        mine(table(drawn(3) | both, False), tmp_path / "night", **night | {"input": {"repeats": "error"}})
+    assert {path.name for path in tmp_path.iterdir()} == {"base", "night.failed.log.jsonl"}
+
+
+def test_a_batch_of_such_a_result_is_refused(tmp_path: Path) -> None:
+    """A batch lacks the directions of all other edges. The message names the command that does the work."""
+    rows = table(drawn(4), False)
+    base = mine(rows, tmp_path / "base", programs=("lambda", "pagerank"), directed=True, device="cpu", report=False)
+    with pytest.raises(UsageError, match=f"run the whole new input instead, with --previous {base.path}"):
+        update(base, tmp_path / "out", insert=rows)
