@@ -32,7 +32,7 @@ MORE_IMPORTS = {
     "pipeline/stages/ingesting.py": "composes the stages read and number",
     "pipeline/stages/publishing.py": "composes the stage publish",
     "pipeline/stages/tiny_run.py": "calls every stage once",
-    "pipeline/updating/batch_input.py": "takes every kind of input as a batch",
+    "pipeline/updating/batches/batch_input.py": "takes every kind of input as a batch",
     "pipeline/updating/carrying/beginning.py": "composes the beginning of an update",
     "pipeline/updating/carrying/unchanged.py": "makes a whole result",
     "pipeline/updating/groups/finding.py": "composes the groups of an update",

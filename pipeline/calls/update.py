@@ -12,7 +12,8 @@ from ..monitor.events import Events
 from ..results.result import Result
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
-from ..updating.batch_input import BatchInput
+from ..updating.batches.batch_input import BatchInput
+from ..updating.batches.needed import state_for_programs
 from .mine import listener
 from .update_settings import batch_part, update_settings
 
@@ -45,5 +46,5 @@ def update(
     with naming_keywords(), Events(listener(progress)) as events:
         base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
         own = settings_of(update_settings(base, by_name(None, output, **settings)))
-        given = BatchInput(base, batch_part(insert), batch_part(delete))
+        given = BatchInput(base, batch_part(insert), batch_part(delete), state_for_programs(own, base))
         return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)

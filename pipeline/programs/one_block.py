@@ -22,8 +22,8 @@ from ...tasks.programs.shipped import PageRank
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.shards import MemoryCarrier
-from ...tasks.update.earlier_values import components_after, ranks_to_start, search_after
 from ...tasks.update.merging import Change
+from ...tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
 from ..results.read_errors import read_errors
@@ -101,12 +101,11 @@ def run_on_one_block(
             before = earlier.values(name, settings)
             ran = None if before is None else _kept(name, earlier.change, before)
             if ran is None:
-                block = blocks.of(program)
                 warm_program(program, directed=source.directed, weighted=source.weights is not None)
                 begin = None if before is None else _beginning(program, earlier.change, before)
                 (outcome,) = run_blocks(
                     program,
-                    [block],
+                    [blocks.of(program)],
                     RangePartitioner(),
                     MemoryCarrier.open(1),
                     threads=threads,

@@ -73,7 +73,7 @@ def run_in_full(
         if run.keeps_state:
             from ..updating.updating import keep_state_of  # imports the kernels of updates
 
-            keep_state_of(call, made.manifest, made.order)
+            keep_state_of(call, made.manifest, made.order, made.arcs)
     return source, made.manifest, checkpoint.clear
 
 

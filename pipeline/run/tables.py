@@ -32,6 +32,7 @@ from .result_manifest import Outcome, manifest_of
 
 if TYPE_CHECKING:
     from ...tasks.update.order import Order
+    from ...tasks.update.programs.arcs import Arcs
     from ..programs.running import ProgramResults
     from ..programs.saving import KeptPrograms
 
@@ -43,6 +44,8 @@ class Made:
     manifest: Manifest
     order: Order | None = None
     """The order of peeling of their edges, if it was recorded."""
+    arcs: Arcs | None = None
+    """The directions and weights of their edges, if the run keeps a state and programs have read some."""
 
 
 def make_tables(
@@ -107,7 +110,16 @@ def make_tables(
         [] if ran is None else ran.records,
     )
     order = None if known.order is None else engine.gather([known.order])[0]
-    return Made(manifest_of(run, graph, outcome), order)
+    return Made(manifest_of(run, graph, outcome), order, _arcs(run, engine, graph))
+
+
+def _arcs(run: RunContext, engine: Engine, graph: Graph) -> Arcs | None:
+    has_arcs = run.source.directed or run.source.weights is not None
+    if not (run.keeps_state and run.settings.programs.vertex_programs and has_arcs) or len(graph.subgraphs) > 1:
+        return None
+    from ...tasks.update.programs.arcs import Arcs
+
+    return Arcs.of(engine.gather(graph.buckets.edges))
 
 
 def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:

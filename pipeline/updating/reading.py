@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,18 +32,24 @@ class ReadGraph:
     rows: RowCounts
     """Its `duplicates` are all repeated edges."""
     arcs: Buckets | None = None
-    """The same edges with their directions and weights; None if the input has neither."""
+    """The same edges with their directions and weights, without ids; None if these are not asked for, or not there."""
 
 
-def read_graph(engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str) -> ReadGraph:
-    """The graph of an input. Each thread numbers one bucket. Raises InputError as the stages `read` and `number` do."""
+def read_graph(
+    engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str, with_arcs: bool = False
+) -> ReadGraph:
+    """The graph of an input. Each thread numbers one bucket. Directions and weights are kept if `with_arcs`.
+
+    Raises InputError as the stages `read` and `number` do.
+    """
     blocks = plan_blocks(source, settings.rows_per_block or BLOCK_ROWS)
     read, rows = ingesting.read(engine, events, source, blocks, nulls, MemorySpace.HOST)
     threads = max(1, min(engine.capacity.threads, len(blocks)))
     buckets = ingesting.number(engine, events, source, read, threads, MemorySpace.HOST)
     counts = RowCounts(rows.rows, rows.self_loops, rows.duplicates + buckets.duplicates, rows.nulls, rows.filtered)
     graph = NumberedGraph.of_buckets(engine.gather(buckets.ids), engine.gather(buckets.edges))
-    return ReadGraph(graph, counts, buckets if source.directed or source.weights is not None else None)
+    has_arcs = with_arcs and (source.directed or source.weights is not None)
+    return ReadGraph(graph, counts, replace(buckets, ids=[]) if has_arcs else None)
 
 
 def graph_of_result(result: Result) -> NumberedGraph:

@@ -18,7 +18,7 @@ from ..monitor.events import Events
 from ..results.result import Result
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets, RowCounts
-from .batch_input import BatchInput
+from .batches.batch_input import BatchInput
 from .reading import graph_of_result, read_graph
 from .result_manifest import nights_since
 from .search.deciding import Decision
@@ -72,22 +72,26 @@ def start_from(
                 whole = Decision("whole", f"a full run is due: nightly.full_every is {every:,}")
                 graph = graph_of_result(base)
             else:
-                state = _known_state(settings, base, with_kernels=batch is None)
+                known = None if batch is None else batch.state
+                state = known or _known_state(settings, base, with_kernels=batch is None)
                 graph, order, forest = state.graph, state.order, state.forest
         except NoState as why:
             whole = Decision("whole", str(why))
             graph = graph_of_result(base)
-    if batch is None:
-        today = read_graph(engine, events, source, settings.ingest, settings.input.nulls)
+    if batch is None or batch.counts is not None:
+        own, needs_arcs = settings.input, bool(settings.programs.vertex_programs)
+        today = read_graph(engine, events, source, settings.ingest, own.nulls, needs_arcs)
         with events.stage("compare", 0):
             change = compare(graph, today.graph)
-        arcs = today.arcs if settings.programs.vertex_programs else None
-        return Start(base, change, order, forest, whole, today.rows, 0, arcs)
+        repeated = 0
+        if batch is not None and batch.counts is not None and batch.batch is not None:
+            change, repeated = replace(change, counts=batch.counts), batch.batch.repeated
+        return Start(base, change, order, forest, whole, today.rows, repeated, today.arcs)
     assert batch.batch is not None  # the run has opened its input
     with events.stage("compare", 0):
         change = batch.change(graph)
     new, rows = batch.batch.inserted, batch.batch.inserted.rows
-    known = new.graph.edges.edges - change.added.edges
+    present = new.graph.edges.edges - change.added.edges
     kept = change.before.edges - change.lost
-    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + known)
+    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present)
     return Start(base, change, order, forest, whole, rows, batch.batch.repeated)

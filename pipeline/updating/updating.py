@@ -13,6 +13,7 @@ from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
+from ...tasks.update.programs.arcs import Arcs
 from ...tasks.update.state import State
 from ..nightly.track_assignment import Buckets, assign_tracks
 from ..output.manifest import Manifest, ProgramRecord
@@ -83,7 +84,8 @@ def _publish(
         edges = beside.submit(publish_edges, engine, one, how, earlier)
         groups, forest = find_groups(engine, events, engine.threads, start, tables, found, graph)
         columns, programs = _run_programs(call, engine, source, start, graph, one)
-        state = State(graph, found.order, forest)
+        arcs = None if start.arcs is None else Arcs.of(start.arcs.edges)
+        state = State(graph, found.order, forest, arcs)
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         with events.stage("publish", 0):
             buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
@@ -108,6 +110,7 @@ def _run_programs(
     from ..programs.one_block import run_on_one_block
 
     earlier = EarlierPrograms(start.base, start.change)
+    assert start.arcs is not None or not (source.directed or source.weights is not None)
     buckets = one.buckets if start.arcs is None else replace(one.buckets, edges=start.arcs.edges)
     return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, earlier)
 
@@ -128,13 +131,14 @@ def _format(call: Call, source: Source) -> TableFormat:
     return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
 
 
-def keep_state_of(call: Call, manifest: Manifest, order: Order | None) -> None:
+def keep_state_of(call: Call, manifest: Manifest, order: Order | None, arcs: Arcs | None) -> None:
     """Write the state of a result that a full run has made, unless it is not exact or has several partitions.
 
-    `order` is the order of its peeling, if that was recorded.
+    `order` is the order of its peeling, if that was recorded, and `arcs` the directions and weights of its edges, if
+    programs have read some.
     """
     if not manifest.exact or len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
         return
     with call.events.stage("state", 0):
         made = Result.unpublished(call.staging.named_from, manifest)
-        keep_state(call.settings, call.staging, call.events, state_of(made, order))
+        keep_state(call.settings, call.staging, call.events, replace(state_of(made, order), arcs=arcs))

@@ -109,8 +109,8 @@ def remove_own(path: Path, own: int = 1) -> None:
     """
     with suppress(FileNotFoundError), _parent(path, own) as folder:
         if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
-            with ThreadPoolExecutor(_REMOVERS) as removers:
-                for _, _, files, inside in os.fwalk(path.name, topdown=False, dir_fd=folder):
+            for _, _, files, inside in os.fwalk(path.name, topdown=False, dir_fd=folder):
+                with ThreadPoolExecutor(_REMOVERS) as removers:  # ends before `inside` is closed, also after an error
                     list(removers.map(partial(os.unlink, dir_fd=inside), files))
             shutil.rmtree(path.name, dir_fd=folder)
         else:

@@ -147,7 +147,7 @@ def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: Numbered
     Vertices of `inserted` are in the new graph, with or without an edge. A vertex of `deleted` without an edge in the
     new graph is gone. Raises OutOfRoom for more than MAX_VERTICES vertices.
     """
-    ids, (own, new, old) = _union([graph.ids, inserted.ids, deleted.ids])
+    ids, (own, new, old) = union([graph.ids, inserted.ids, deleted.ids])
     before, plus, minus = _renumbered(graph, own, ids), _renumbered(inserted, new, ids), _renumbered(deleted, old, ids)
     is_known, is_deleted = among(plus, before), among(plus, minus)
     removed = among(before, _chosen(minus, ~among(minus, plus)))
@@ -168,7 +168,7 @@ def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: Numbered
 
 def compare(graph: NumberedGraph, today: NumberedGraph) -> Change:
     """The change from one whole graph to another. Raises OutOfRoom for more than MAX_VERTICES vertices."""
-    ids, (own, new) = _union([graph.ids, today.ids])
+    ids, (own, new) = union([graph.ids, today.ids])
     before, after = _renumbered(graph, own, ids), _renumbered(today, new, ids)
     stays = ~_others(new, len(ids))
     return Change(
@@ -202,7 +202,7 @@ def _without_strangers(change: Change) -> Change:
     )
 
 
-def _union(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
+def union(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
     """The distinct ids of ascending arrays, ascending, and each array as positions in them."""
     filled = [run for run in runs if len(run)]
     if not filled:

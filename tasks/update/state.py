@@ -30,10 +30,13 @@ from ..storage.folders import Folder
 from ..storage.own_files import open_own
 from .merging import NumberedGraph
 from .order import Order, order_of
+from .programs.arcs import Arcs
 from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
 
 _STEP = 2**24
 """Bytes of a file that are written at once, and that have a checksum of their own: all threads read one large file."""
+_BYTES = ("text", "ways")
+"""Files whose bytes are not widened to int32."""
 _PIECE = 2**20
 """About as many lower ends are found at once by a thread: they fit its cache."""
 
@@ -47,6 +50,8 @@ class State:
     """The order in which the edges were peeled."""
     forest: NDArray[np.int32]
     """[forest] rows of the edges that are a maximum spanning forest with λ as weight, ascending."""
+    arcs: Arcs | None = None
+    """The directions and weights of the edges, if vertex programs of the result have read some."""
 
     @classmethod
     def of(cls, graph: NumberedGraph, lam: NDArray[np.int32]) -> State:
@@ -112,7 +117,9 @@ def read_state(place: Folder, run: str) -> State:
         raise NoState(f"the state in {place} cannot be read: {error.strerror or error}") from None
     edges = Topology(_lower_ends(found["first"]), found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
-    return State(NumberedGraph(_ids(found, index["vertices"]), edges), order, found["forest"])
+    arcs = Arcs(found.get("ways"), found.get("weight"))
+    kept = None if arcs.ways is None and arcs.weight is None else arcs
+    return State(NumberedGraph(_ids(found, index["vertices"]), edges), order, found["forest"], kept)
 
 
 def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -129,6 +136,8 @@ def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "high", edges.high
     yield "forest", state.forest
     yield from ((field.name, getattr(state.order, field.name)) for field in fields(Order))
+    if state.arcs is not None:
+        yield from ((name, own) for name in ("ways", "weight") if (own := getattr(state.arcs, name)) is not None)
 
 
 def _ids(found: Mapping[str, NDArray[Any]], vertices: int) -> Ids:
@@ -204,7 +213,7 @@ def _read(readers: Executor, place: Folder, files: Mapping[str, Mapping[str, Any
         if len(content) != file["bytes"] or len(file["sha256"]) != -(-len(content) // _STEP):
             raise _damaged(place, name)
         stored = content.view(dtype)
-        is_narrow = dtype.kind == "u" and name != "text"
+        is_narrow = dtype.kind == "u" and name not in _BYTES
         found[name] = np.empty(len(stored), np.int32) if is_narrow else stored
         step = _STEP // dtype.itemsize
         for piece, wanted in enumerate(file["sha256"]):

@@ -24,7 +24,7 @@ from ...settings.overlap import refuse_input_overlap
 
 if TYPE_CHECKING:
     from ...cluster.client import Client
-    from ...updating.batch_input import BatchInput
+    from ...updating.batches.batch_input import BatchInput
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -68,13 +68,13 @@ class RunInput:
         """The input, if it is an earlier result with a batch of changes."""
         if self._given is None:
             return None
-        from ...updating.batch_input import BatchInput  # loads the kernels
+        from ...updating.batches.batch_input import BatchInput  # loads the kernels
 
         return self._given if isinstance(self._given, BatchInput) else None
 
     def written(self, source: Source) -> Source:
         """The opened `source` with files that hold its edges. Those of a batch of changes are written now."""
-        if self.batch is None:
+        if self.batch is None or source.files:
             return source
         from ...updating.reading import graph_of_result
 

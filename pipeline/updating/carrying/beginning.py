@@ -8,7 +8,7 @@ from ....tasks.errors import UsageError
 from ....tasks.inputs.sources import Source
 from ...results.result import Result
 from ...run.context import Call
-from ..batch_input import BatchInput
+from ..batches.batch_input import BatchInput
 from ..eligibility import NotUsable, earlier_result, obstacle
 from ..result_manifest import Made, Outcome, manifest_of
 from ..search.deciding import Decision

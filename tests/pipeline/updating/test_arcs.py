@@ -35,8 +35,9 @@ def drawn(seed: int) -> Arcs:
 
 
 def table(arcs: Arcs, text: bool) -> pa.Table:
-    ends = [[f"v{arc[end]:02d}" if text else arc[end] for arc in arcs] for end in (0, 1)]
-    return pa.table({"src": ends[0], "dst": ends[1], "cost": list(arcs.values())})
+    names = [[f"v{arc[end]:02d}" if text else arc[end] for arc in arcs] for end in (0, 1)]
+    ends = [pa.array(own, pa.string() if text else pa.int64()) for own in names]
+    return pa.table({"src": ends[0], "dst": ends[1], "cost": pa.array(list(arcs.values()), pa.float64())})
 
 
 def changed(arcs: Arcs, how: str) -> Arcs:
@@ -47,6 +48,28 @@ def changed(arcs: Arcs, how: str) -> Arcs:
         return {arc[::-1]: weight for arc, weight in arcs.items()}
     kept = {arc: weight for arc, weight in arcs.items() if not {0, 1} <= set(arc) and 24 not in arc}
     return kept | {(3, 26): 2.0, (26, 4): 1.0, (26, 2): 5.0, (13, 7): 1.0}
+
+
+def undirected(arcs: Arcs) -> Arcs:
+    """The smaller weight of both directions, from the smaller vertex to the larger one."""
+    made: Arcs = {}
+    for (u, v), weight in arcs.items():
+        edge = (min(u, v), max(u, v))
+        made[edge] = min(weight, made.get(edge, weight))
+    return made
+
+
+def settings_for(kind: str) -> dict[str, Any]:
+    """Settings with all programs that run in the process of an update."""
+    start = {"source": "v03" if kind == "both" else "3"}
+    own: dict[str, Any] = {"device": "cpu", "report": False, "bfs": start, "programs": ("lambda", *ALL)}
+    own["ingest"] = {"rows_per_block": 20}  # so that there are several buckets, if there are several threads
+    if kind != "weighted":
+        own["directed"] = True
+    if kind != "directed":
+        own |= {"weight_column": "cost", "sssp": start, "pagerank": {"weighted": True}, "input": {"repeats": "min"}}
+        own["programs"] += ("sssp",)
+    return own
 
 
 def found(result: Result) -> tuple[list[list[dict[str, Any]]], np.ndarray[Any, Any]]:
@@ -63,20 +86,12 @@ def found(result: Result) -> tuple[list[list[dict[str, Any]]], np.ndarray[Any, A
 @pytest.mark.parametrize("kind", ["directed", "weighted", "both"])
 def test_a_night(tmp_path: Path, kind: str, how: str) -> None:
     """Every table is that of a run from nothing, and λ was found from what changed."""
-    text = kind == "both"
-    own: dict[str, Any] = {"device": "cpu", "report": False, "bfs": {"source": "v03" if text else "3"}}
-    own["ingest"] = {"rows_per_block": 20}  # so that there are several buckets, if there are several threads
-    programs: tuple[str, ...] = ("lambda", *ALL)
-    if kind != "weighted":
-        own["directed"] = True
-    if kind != "directed":
-        own |= {"weight_column": "cost", "sssp": {"source": own["bfs"]["source"]}, "pagerank": {"weighted": True}}
-        own["input"] = {"repeats": "min"}
-        programs += ("sssp",)
+    text, own = kind == "both", settings_for(kind)
+    programs = own["programs"]
     first, second = (table(arcs, text) for arcs in (drawn(1), changed(drawn(1), how)))
-    base = mine(first, tmp_path / "base", incremental="auto", programs=programs, **own)
-    night = mine(second, tmp_path / "night", previous=str(base.path), incremental="always", programs=programs, **own)
-    run = mine(second, tmp_path / "run", programs=programs, **own)
+    base = mine(first, tmp_path / "base", incremental="auto", **own)
+    night = mine(second, tmp_path / "night", previous=str(base.path), incremental="always", **own)
+    run = mine(second, tmp_path / "run", **own)
     (tables, ranks), (expected, ranks_of_run) = found(night), found(run)
     assert tables == expected
     assert np.abs(ranks - ranks_of_run).sum() < RANKS_APART
@@ -119,9 +134,82 @@ def test_weights_that_a_run_refuses(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"base", "night.failed.log.jsonl"}
 
 
-def test_a_batch_of_such_a_result_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["weights", "directions", "edges"])
+@pytest.mark.parametrize("kind", ["directed", "weighted", "both"])
+def test_a_batch(tmp_path: Path, kind: str, how: str) -> None:
+    """A batch of rows, twice in a row. The tables are those of a run over the rows after it."""
+    text, weighted = kind == "both", kind != "directed"
+    own = settings_for(kind)
+    result = mine(table(drawn(1), text), tmp_path / "base", incremental="auto", **own)
+    before = drawn(1)
+    for night in range(2):
+        after = changed(before, how)
+        if kind == "weighted":  # the weight of an edge with two rows is the smaller one
+            before, after = undirected(before), undirected(after)
+        plus = {
+            arc: weight for arc, weight in after.items() if arc not in before or (weighted and before[arc] != weight)
+        }
+        minus = {arc: 1.0 for arc in before if arc not in after} | {(98, 99): 1.0}
+        parts = table(plus, text), table(minus, text).drop_columns(["cost"])
+        made = update(result, tmp_path / f"out{night}", insert=parts[0], delete=parts[1], device="cpu", report=False)
+        run = mine(table(after, text), tmp_path / f"run{night}", **own)
+        (tables, ranks), (expected, ranks_of_run) = found(made), found(run)
+        assert tables == expected
+        assert np.abs(ranks - ranks_of_run).sum() < RANKS_APART
+        went = made.manifest.update
+        assert went is not None and went.way == "changes" and went.absent == 1
+        assert went.present == sum(arc in before for arc in plus) and went.repeated == 0
+        assert runs.flaws(made.path) == []
+        result, before = made, after
+
+
+def test_a_batch_for_programs_on_workers(tmp_path: Path) -> None:
+    """The program `betweenness` computes everything, over the rows of the new graph with their directions."""
+    own: dict[str, Any] = {"device": "cpu", "report": False, "directed": True, "programs": ("lambda", "betweenness")}
+    own["incremental"] = "auto"
+    base = mine(table(drawn(5), False), tmp_path / "base", **own)
+    plus, minus = table({(1, 30): 1.0, (30, 2): 1.0}, False), table({next(iter(drawn(5))): 1.0}, False)
+    made = update(base, tmp_path / "out", insert=plus, delete=minus, device="cpu", report=False)
+    after = {arc: 1.0 for arc in list(drawn(5))[1:]} | {(1, 30): 1.0, (30, 2): 1.0}
+    run = mine(table(after, False), tmp_path / "run", **own)
+    assert made.manifest.update is None
+    for name in ("edges", "vertices"):
+        one, other = (getattr(result, name).to_table().drop_columns([]) for result in (made, run))
+        assert one.to_pylist() == other.to_pylist()
+
+
+def test_vertices_without_edges(tmp_path: Path) -> None:
+    """A row from a vertex to itself adds the vertex, and one to delete takes it away, as for any batch."""
+    own = settings_for("both")
+    base = mine(table(drawn(1), True), tmp_path / "base", incremental="auto", **own)
+    one = update(base, tmp_path / "one", insert=table({(40, 40): 2.0}, True), device="cpu", report=False)
+    assert set(one.vertices.to_table()["id"].to_pylist()) - set(base.vertices.to_table()["id"].to_pylist()) == {"v40"}
+    loop = table({(40, 40): 2.0}, True).drop_columns(["cost"])
+    two = update(one, tmp_path / "two", delete=loop, device="cpu", report=False)
+    assert found(two)[0] == found(base)[0]
+
+
+def test_a_batch_whose_weight_is_refused(tmp_path: Path) -> None:
+    own = settings_for("weighted")
+    base = mine(table(drawn(3), False), tmp_path / "base", incremental="auto", **own)
+    with pytest.raises(InputError, match="cost"):
+        update(base, tmp_path / "out", insert=table({(0, 9): -1.0}, False), device="cpu")
+    with pytest.raises(InputError, match="cost"):
+        update(base, tmp_path / "out", insert=table({(0, 9): 1.0}, False).drop_columns(["cost"]), device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("lost", ["no programs", "no state", "a damaged state"])
+def test_a_batch_without_what_programs_read_is_refused(tmp_path: Path, lost: str) -> None:
     """A batch lacks the directions of all other edges. The message names the command that does the work."""
     rows = table(drawn(4), False)
-    base = mine(rows, tmp_path / "base", programs=("lambda", "pagerank"), directed=True, device="cpu", report=False)
+    own: dict[str, Any] = {"directed": True, "device": "cpu", "report": False}
+    programs = ("lambda",) if lost == "no programs" else ("lambda", "pagerank")
+    nightly: dict[str, Any] = {} if lost == "no state" else {"incremental": "auto"}
+    base = mine(rows, tmp_path / "base", programs=programs, **own, **nightly)
+    if lost == "a damaged state":
+        ways = next((tmp_path / "base").rglob("state/ways"))
+        ways.write_bytes(bytes(len(ways.read_bytes())))
     with pytest.raises(UsageError, match=f"run the whole new input instead, with --previous {base.path}"):
-        update(base, tmp_path / "out", insert=rows)
+        update(base, tmp_path / "out", insert=rows, programs=("lambda", "pagerank"))
+    assert not (tmp_path / "out").exists()

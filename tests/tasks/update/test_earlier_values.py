@@ -14,8 +14,8 @@ from edgemill.kernels.graph import Topology
 from edgemill.tasks.programs import Entries
 from edgemill.tasks.programs.local_runs import run_in_one_block
 from edgemill.tasks.programs.shipped import BreadthFirst, Components, PageRank
-from edgemill.tasks.update.earlier_values import components_after, ranks_to_start, search_after
 from edgemill.tasks.update.merging import Change, NumberedGraph, compare
+from edgemill.tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
 from examples import examples
 
 VERTICES = 12

@@ -6,32 +6,32 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ...tasks.errors import InputError, UsageError
-from ...tasks.ids import identity
-from ...tasks.ids.display import type_name
-from ...tasks.ids.id_types import from_internal
-from ...tasks.inputs.open_source import open_source
-from ...tasks.inputs.sources import Frame, Source, plan_blocks
-from ...tasks.publish.writing import VALUE_COLUMNS
-from ...tasks.storage.folders import Folder
-from ...tasks.update.merging import Change, NumberedGraph, apply_batch
-from ..frames.input_object import EdgeBatches, InputObject
-from ..frames.row_groups import FOLDER, write_rows
-from ..monitor.events import Events
-from ..output.manifest import BATCH
-from ..results.result import Result
-from ..settings.input_settings import BLOCK_ROWS
-from ..settings.models import IngestSettings, InputSettings
-from ..stages.ingesting import RowCounts
-from ..stages.sequential import SequentialEngine
-from .reading import ReadGraph, no_graph, read_graph
-from .threads import ThreadedEngine
+from ....tasks.errors import InputError
+from ....tasks.ids import identity
+from ....tasks.ids.display import type_name
+from ....tasks.ingest.directions import DOWN, UP
+from ....tasks.inputs.formats.form import Form
+from ....tasks.inputs.sources import Frame, Source, plan_blocks
+from ....tasks.storage.folders import Folder
+from ....tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
+from ....tasks.update.programs.arcs import Arcs, Rows, rows_after
+from ....tasks.update.state import State
+from ...frames.input_object import InputObject
+from ...monitor.events import Events
+from ...output.manifest import BATCH
+from ...results.result import Result
+from ...settings.input_settings import BLOCK_ROWS
+from ...settings.models import IngestSettings, InputSettings
+from ...stages.ingesting import RowCounts
+from ...stages.sequential import SequentialEngine
+from ..reading import ReadGraph, no_graph, read_graph
+from ..threads import ThreadedEngine
+from .stored_rows import store_rows
 
 _NO_ROWS = RowCounts(0, 0, 0, 0, 0)
 
@@ -45,16 +45,25 @@ class Batch:
 
     @property
     def repeated(self) -> int:
-        """Rows after the first of an edge."""
-        return self.inserted.rows.duplicates + self.deleted.rows.duplicates
+        """Rows after the first of an edge, and of each of its directions if these are read."""
+        return sum(own.rows.duplicates - _both_ways(own) for own in (self.inserted, self.deleted))
 
     def digest(self, base: Result) -> str:
         """SHA-256 that identifies the batch and the result that it changes."""
         made = sha256(base.manifest.run.encode())
-        for own in (self.inserted.graph, self.deleted.graph):
-            for part in (identity.hashes(own.ids), own.edges.low, own.edges.high):
+        for own in (self.inserted, self.deleted):
+            graph, arcs = own.graph, _arcs_of(own)
+            parts = (identity.hashes(graph.ids), graph.edges.low, graph.edges.high, arcs.ways, arcs.weight)
+            for part in (part for part in parts if part is not None):
                 made.update(len(part).to_bytes(8, "little") + np.ascontiguousarray(part).tobytes())
         return made.hexdigest()
+
+    def after(self, state: State) -> tuple[Rows, BatchCounts]:
+        """The rows with directions and weights of the graph of `state` after the batch, and how the batch met it."""
+        assert state.arcs is not None
+        parts = ((own.graph, _arcs_of(own)) for own in (self.inserted, self.deleted))
+        plus, minus = (Rows.of(graph, arcs) for graph, arcs in parts)
+        return rows_after(Rows.of(state.graph, state.arcs), plus, minus)
 
 
 @dataclass
@@ -64,8 +73,14 @@ class BatchInput:
     base: Result
     insert: InputObject | None
     delete: InputObject | None
+    state: State | None = field(default=None, repr=False)
+    """The state of the result, if programs read directions or weights of edges. Then the source of the update has the
+    rows of the new graph.
+    """
     batch: Batch | None = field(default=None, repr=False)
     """Read by `open`."""
+    counts: BatchCounts | None = field(default=None, repr=False)
+    """How the rows of the batch met those of the graph, if the source has all rows."""
 
     @property
     def name(self) -> str:
@@ -86,13 +101,17 @@ class BatchInput:
             read = [self._read(own, what, settings, compute) for own, what in self._parts()]
             self.batch = Batch(*read)
         record = self.base.manifest.input
+        if self.state is not None:
+            rows, self.counts = self.batch.after(self.state)
+            form = Form(directed=settings.directed, weights=settings.weights)
+            return replace(store_rows(rows, self._id_type, self._ends, form, folder), path=self.name, frame=self._frame)
         return Source(
             self.name,
             (),
             record.source_column,
             record.target_column,
             self._id_type,
-            frame=Frame(BATCH, (self.batch.digest(self.base),)),
+            frame=self._frame,
             bipartite=record.bipartite,
             directed=record.directed,
         )
@@ -106,20 +125,18 @@ class BatchInput:
         """The source with files below `folder` that have the edges of the new graph, and its vertices without edges."""
         change = self.change(graph)
         made = change.final(change.after()[0])
-        if folder.is_local:
-            Path(folder.url, FOLDER).mkdir(0o700)
-        ends = source.source_column, source.target_column
-        alone = np.ones(len(made.ids), np.bool_)
-        alone[made.edges.low] = alone[made.edges.high] = False
-        loops = np.flatnonzero(alone)
-        columns = [
-            from_internal(identity.take(made.ids, np.concatenate([end, loops])), source.id_type)
-            for end in (made.edges.low, made.edges.high)
-        ]
-        rows = pa.record_batch(columns, names=list(ends))
-        write_rows(folder, 0, EdgeBatches(rows.schema, iter([rows])))
-        files = folder.subfolder(FOLDER)
-        return replace(open_source(files.url, *ends, files.options, VALUE_COLUMNS), path=self.name, frame=source.frame)
+        stored = store_rows(Rows.of(made, Arcs(None, None)), self._id_type, self._ends, Form(), folder)
+        return replace(stored, path=self.name, frame=source.frame)
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        record = self.base.manifest.input
+        return record.source_column, record.target_column
+
+    @property
+    def _frame(self) -> Frame:
+        assert self.batch is not None  # it is read first
+        return Frame(BATCH, (self.batch.digest(self.base),))
 
     @property
     def _id_type(self) -> pa.DataType:
@@ -134,12 +151,17 @@ class BatchInput:
         record, id_type = self.base.manifest.input, self._id_type
         if own is None:
             return ReadGraph(no_graph(id_type), _NO_ROWS)
+        weights: dict[str, Any] = {}
+        if self.state is not None and what == "insert" and settings.weight_column is not None:
+            weights = {"weight_column": settings.weight_column, "repeats": settings.repeats}
         how = InputSettings(
             path=what,
             source_column=record.source_column,
             target_column=record.target_column,
             bipartite=record.bipartite,
             storage_options=settings.storage_options,
+            directed=self.state is not None and settings.directed,
+            **weights,
         )
         with tempfile.TemporaryDirectory(prefix="edgemill-") as folder:
             source = own.open(how, Folder(folder), compute)
@@ -152,25 +174,17 @@ class BatchInput:
             ingest = IngestSettings()
             one = len(plan_blocks(source, BLOCK_ROWS)) == 1
             engine = SequentialEngine() if one else ThreadedEngine(BATCH)  # threads are those of kernels
-            return read_graph(engine, Events(), source, ingest, settings.nulls)
+            return read_graph(engine, Events(), source, ingest, settings.nulls, with_arcs=self.state is not None)
 
 
-def refuse_unclear(base: Result) -> None:
-    """Raise UsageError if a result does not keep what the programs of a result after a batch need."""
-    manifest, programs = base.manifest, ", ".join(program.name for program in base.manifest.programs)
-    lacking = None
-    if not manifest.has_lambda:
-        lacking = "its edges, as it was made without λ"
-    elif manifest.input.directed and programs:
-        lacking = f"the directions of its edges, which {programs} may need"
-    elif manifest.input.bipartite == "refuse":
-        lacking = "the columns in which its ids were, which input.bipartite=refuse compares"
-    elif manifest.input.weights is not None and programs:
-        lacking = f"the weights of its edges, which {programs} may need"
-    if lacking is not None:
-        raise UsageError(
-            f"{base.place} does not keep {lacking}: run the whole new input instead, with --previous {base.place}"
-        )
+def _arcs_of(own: ReadGraph) -> Arcs:
+    return Arcs.of([] if own.arcs is None else own.arcs.edges)
+
+
+def _both_ways(own: ReadGraph) -> int:
+    """Edges that a part of a batch has in both directions."""
+    ways = _arcs_of(own).ways
+    return 0 if ways is None else int(np.count_nonzero(ways == UP | DOWN))
 
 
 def _name(own: InputObject) -> str:

@@ -1,7 +1,8 @@
 """Values of vertex programs in a new graph, from their values in the graph before: where little or nothing has to run.
 
-Edges are undirected and have no weights. Vertices that both graphs have are at other positions in each: `Change.own`
-leads from the first graph to the positions of the change, and `new_positions` from there to the second graph.
+Levels of a search need undirected edges; weights make no difference. Vertices that both graphs have are at other
+positions in each: `Change.own` leads from the first graph to the positions of the change, and `new_positions` from
+there to the second graph.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.graph import Topology
-from ..programs import Entries
-from ..programs.local_runs import run_in_one_block
-from ..programs.shipped import Components
-from .merging import Change
+from ....kernels.graph import Topology
+from ...programs import Entries
+from ...programs.local_runs import run_in_one_block
+from ...programs.shipped import Components
+from ..merging import Change
 
 Numbers = NDArray[np.int64]
 
