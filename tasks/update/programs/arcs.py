@@ -89,8 +89,9 @@ def rows_after(before: Rows, inserted: Rows, deleted: Rows) -> tuple[Rows, Batch
     first, plus, minus = (
         rows.keys(at, len(ids)) for rows, at in zip((before, inserted, deleted), numbers, strict=True)
     )
-    is_known, is_deleted = np.isin(plus, first), np.isin(plus, minus)
-    stays = ~np.isin(first, np.concatenate([minus, plus]))
+    is_deleted, replaced = _among(plus, minus), _among(first, np.concatenate([minus, plus]))
+    met, stays = first[replaced], ~replaced
+    is_known = _among(plus, met)
     key = np.concatenate([first[stays], plus])
     weight = None
     if before.weight is not None:
@@ -104,7 +105,16 @@ def rows_after(before: Rows, inserted: Rows, deleted: Rows) -> tuple[Rows, Batch
     number = np.cumsum(kept) - 1
     counts = BatchCounts(
         present=int(np.count_nonzero(is_known & ~is_deleted)),
-        absent=int(np.count_nonzero(~np.isin(minus, first))),
+        absent=int(np.count_nonzero(~_among(minus, met))),
         in_both=int(np.count_nonzero(is_deleted)),
     )
     return Rows(identity.take(ids, np.flatnonzero(kept)), number[source], number[target], weight), counts
+
+
+def _among(keys: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each key is among `some`, bool [keys]. Sorts `some` alone, which are few: `numpy.isin` hashes all."""
+    if not len(some):
+        return np.zeros(len(keys), np.bool_)
+    ordered = np.sort(some)
+    found: NDArray[np.bool_] = ordered[np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)] == keys
+    return found
