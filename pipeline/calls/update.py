@@ -40,7 +40,7 @@ def update(
     `settings` are those of `mine`, of the input only `nulls`, `storage_options` and attributes of vertices. Those of
     algorithms, programs and attributes are taken from `result` unless they are given; programs of the user run only if
     `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the new one
-    needs, such as the directions of edges for a program.
+    needs, such as λ, or the directions of edges for a program where it has no state.
     """
     refuse_import()
     with naming_keywords(), Events(listener(progress)) as events:
