@@ -17,6 +17,13 @@ Arcs = dict[tuple[int, int], float]
 """(source, target) → weight"""
 
 ALL = ("pagerank", "components", "labels", "coreness", "clustering", "bfs", "hits", "strong_components")
+KINDS, WAYS = ("directed", "weighted", "both"), ("weights", "directions", "edges")
+CASES = [
+    pytest.param(kind, how, marks=[] if kind == "both" or how == "edges" else pytest.mark.slow)
+    for kind in KINDS
+    for how in WAYS
+]
+"""What programs read, and what changes."""
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
 RANKS_APART = 2 * 1e-9 * 0.85 / 0.15
 """Most by which PageRank differs between two ways to its limit, in total."""
@@ -82,8 +89,7 @@ def found(result: Result) -> tuple[list[list[dict[str, Any]]], np.ndarray[Any, A
     return [one.to_pylist() for one in plain], ranks
 
 
-@pytest.mark.parametrize("how", ["weights", "directions", "edges"])
-@pytest.mark.parametrize("kind", ["directed", "weighted", "both"])
+@pytest.mark.parametrize(("kind", "how"), CASES)
 def test_a_night(tmp_path: Path, kind: str, how: str) -> None:
     """Every table is that of a run from nothing, and λ was found from what changed."""
     text, own = kind == "both", settings_for(kind)
@@ -134,8 +140,7 @@ def test_weights_that_a_run_refuses(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"base", "night.failed.log.jsonl"}
 
 
-@pytest.mark.parametrize("how", ["weights", "directions", "edges"])
-@pytest.mark.parametrize("kind", ["directed", "weighted", "both"])
+@pytest.mark.parametrize(("kind", "how"), CASES)
 def test_a_batch(tmp_path: Path, kind: str, how: str) -> None:
     """A batch of rows, twice in a row. The tables are those of a run over the rows after it."""
     text, weighted = kind == "both", kind != "directed"
