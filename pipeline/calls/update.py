@@ -12,8 +12,7 @@ from ..monitor.events import Events
 from ..results.result import Result
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
-from ..updating.batches.batch_input import BatchInput
-from ..updating.batches.needed import state_for_programs
+from ..updating.batches.needed import batch_for
 from .mine import listener
 from .update_settings import batch_part, update_settings
 
@@ -37,14 +36,14 @@ def update(
     the result has, and an edge to delete that it lacks, change nothing and are counted (`manifest.update`). A vertex
     that an insertion names is in the new result. A vertex that a deletion names is not, if no edge of it is left.
 
-    `settings` are those of `mine`, of the input only `nulls`, `storage_options` and attributes of vertices. Those of
-    algorithms, programs and attributes are taken from `result` unless they are given; programs of the user run only if
-    `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the new one
-    needs, such as λ, or the directions of edges for a program where it has no state.
+    `settings` are those of `mine`, of the input only `nulls`, `repeats`, `storage_options` and attributes of vertices.
+    Those of algorithms, programs and attributes are taken from `result` unless they are given; programs of the user run
+    only if `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the
+    new one needs, such as λ, or the directions of edges for a program where it has no state.
     """
     refuse_import()
     with naming_keywords(), Events(listener(progress)) as events:
         base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
         own = settings_of(update_settings(base, by_name(None, output, **settings)))
-        given = BatchInput(base, batch_part(insert), batch_part(delete), state_for_programs(own, base))
+        given = batch_for(own, base, batch_part(insert), batch_part(delete))
         return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)

@@ -17,9 +17,9 @@ from ..updating.batches.needed import refuse_unclear
 _OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
 _FROM_BASE = ("partitioning", "bounding", "programs", *_OF_PROGRAMS)
 """Sections of settings that are those of the result, unless they are given."""
-_MAY_BE_GIVEN = ("nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label", "storage_options")
+_MAY_BE_GIVEN = ("nulls", "repeats", "vertices", "vertex_id", "vertex_columns", "vertex_label", "storage_options")
 """Settings of the input that an update may have: of a batch's rows, of attributes, and of the object store."""
-_OF_INPUT = ("directed", "weight_column", "repeats", *_MAY_BE_GIVEN[:-1])
+_OF_INPUT = ("directed", "weight_column", *_MAY_BE_GIVEN[:-1])
 _OF_OUTPUT = ("compression", "row_group_rows", "report")
 
 

@@ -65,15 +65,13 @@ def update(
         from ..calls.update_settings import batch_part, update_settings
         from ..results.result import Result
         from ..settings.sources import SHORT_NAMES, load_settings
-        from ..updating.batches.batch_input import BatchInput
-        from ..updating.batches.needed import state_for_programs
+        from ..updating.batches.needed import batch_for
 
         given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False, ())}
         assigned = [assignment.partition("=")[0].strip() for assignment in assignments]
         ctx.meta[SETTING_ORIGIN] = SettingOrigin(False, frozenset([*given, *assigned]))
         base = Result(result)
         settings = load_settings(None, update_settings(base, given, assigned), assignments)
-        state = state_for_programs(settings, base)
-        return settings, BatchInput(base, batch_part(list(insert)), batch_part(list(delete)), state)
+        return settings, batch_for(settings, base, batch_part(list(insert)), batch_part(list(delete)))
 
     carry_out(ctx, start, verbose, log_format == "json", as_json)

@@ -68,7 +68,9 @@ def run_in_full(
             session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
             with restored(client, session):
                 run = planned(call, source, vertices, session)
-                run = replace(run, keeps_state=keeps_state(settings, client is not None))
+                batch = call.input.batch
+                needs_state = batch is not None and batch.state is not None  # so does the next batch
+                run = replace(run, keeps_state=keeps_state(settings, client is not None, needs_state))
                 made, checkpoint = _run(run)
         if run.keeps_state:
             from ..updating.updating import keep_state_of  # imports the kernels of updates

@@ -114,12 +114,13 @@ def make_tables(
 
 
 def _arcs(run: RunContext, engine: Engine, graph: Graph) -> Arcs | None:
-    has_arcs = run.source.directed or run.source.weights is not None
-    if not (run.keeps_state and run.settings.programs.vertex_programs and has_arcs) or len(graph.subgraphs) > 1:
+    directed, weighted = run.source.directed, run.source.weights is not None
+    is_read = run.settings.programs.vertex_programs and (directed or weighted)
+    if not (run.keeps_state and is_read) or len(graph.subgraphs) > 1:
         return None
     from ...tasks.update.programs.arcs import Arcs
 
-    return Arcs.of(engine.gather(graph.buckets.edges))
+    return Arcs.of(engine.gather(graph.buckets.edges), directed, weighted)
 
 
 def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:

@@ -59,9 +59,12 @@ def obstacle(settings: Settings, base: Result, source: Source, has_client: bool)
     return _of_base(base.manifest, source) or _of_settings(settings, base, has_client)
 
 
-def keeps_state(settings: Settings, has_client: bool) -> bool:
-    """Whether a full run keeps a state: a next night is expected, and nights on these workers can start from one."""
-    return settings.nightly.may_start_from_earlier and _of_workers(settings.cluster, has_client) is None
+def keeps_state(settings: Settings, has_client: bool, needs_one: bool = False) -> bool:
+    """Whether a full run keeps a state: a next night is expected, or `needs_one`, and nights on these workers can start
+    from one.
+    """
+    is_expected = settings.nightly.may_start_from_earlier or needs_one
+    return is_expected and _of_workers(settings.cluster, has_client) is None
 
 
 def _of_base(then: Manifest, source: Source) -> str | None:

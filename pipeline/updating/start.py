@@ -83,10 +83,11 @@ def start_from(
         today = read_graph(engine, events, source, settings.ingest, own.nulls, needs_arcs)
         with events.stage("compare", 0):
             change = compare(graph, today.graph)
-        repeated = 0
+        rows, repeated = today.rows, 0
         if batch is not None and batch.counts is not None and batch.batch is not None:
             change, repeated = replace(change, counts=batch.counts), batch.batch.repeated
-        return Start(base, change, order, forest, whole, today.rows, repeated, today.arcs)
+            rows = replace(rows, nulls=batch.batch.inserted.rows.nulls)
+        return Start(base, change, order, forest, whole, rows, repeated, today.arcs)
     assert batch.batch is not None  # the run has opened its input
     with events.stage("compare", 0):
         change = batch.change(graph)

@@ -84,8 +84,7 @@ def _publish(
         edges = beside.submit(publish_edges, engine, one, how, earlier)
         groups, forest = find_groups(engine, events, engine.threads, start, tables, found, graph)
         columns, programs = _run_programs(call, engine, source, start, graph, one)
-        arcs = None if start.arcs is None else Arcs.of(start.arcs.edges)
-        state = State(graph, found.order, forest, arcs)
+        state = State(graph, found.order, forest, _arcs(source, start))
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         with events.stage("publish", 0):
             buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
@@ -113,6 +112,10 @@ def _run_programs(
     assert start.arcs is not None or not (source.directed or source.weights is not None)
     buckets = one.buckets if start.arcs is None else replace(one.buckets, edges=start.arcs.edges)
     return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, earlier)
+
+
+def _arcs(source: Source, start: Start) -> Arcs | None:
+    return None if start.arcs is None else Arcs.of(start.arcs.edges, source.directed, source.weights is not None)
 
 
 def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:

@@ -77,6 +77,8 @@ class BatchInput:
     """The state of the result, if programs read directions or weights of edges. Then the source of the update has the
     rows of the new graph.
     """
+    nonnegative: bool = False
+    """Whether weights below 0 are refused."""
     batch: Batch | None = field(default=None, repr=False)
     """Read by `open`."""
     counts: BatchCounts | None = field(default=None, repr=False)
@@ -165,6 +167,8 @@ class BatchInput:
         )
         with tempfile.TemporaryDirectory(prefix="edgemill-") as folder:
             source = own.open(how, Folder(folder), compute)
+            if source.weights is not None:
+                source = replace(source, weights=replace(source.weights, nonnegative=self.nonnegative))
             found = source.id_type
             if type_name(found) != type_name(id_type):
                 raise InputError(
@@ -178,7 +182,9 @@ class BatchInput:
 
 
 def _arcs_of(own: ReadGraph) -> Arcs:
-    return Arcs.of([] if own.arcs is None else own.arcs.edges)
+    edges = [] if own.arcs is None else own.arcs.edges
+    has_ways, has_weights = (any(getattr(one, name) is not None for one in edges) for name in ("ways", "weight"))
+    return Arcs.of(edges, has_ways, has_weights)
 
 
 def _both_ways(own: ReadGraph) -> int:

@@ -6,9 +6,11 @@ from ....tasks.errors import UsageError
 from ....tasks.update.programs.arcs import Arcs
 from ....tasks.update.state import State
 from ....tasks.update.state_index import NoState
+from ...frames.input_object import InputObject
 from ...results.result import Result
 from ...settings.models import Settings
 from ..state import known_state
+from .batch_input import BatchInput
 
 
 def refuse_unclear(base: Result) -> None:
@@ -41,6 +43,16 @@ def state_for_programs(settings: Settings, base: Result) -> State | None:
         why = str(error)
     what = " and ".join(name for name, is_needed in needs.items() if is_needed)
     raise UsageError(_lacks(base, f"the {what} of its edges, which {', '.join(programs)} may need", f" ({why})"))
+
+
+def batch_for(settings: Settings, base: Result, insert: InputObject | None, delete: InputObject | None) -> BatchInput:
+    """A batch of changes of `base` as the input of a run with these settings. Raises UsageError as above."""
+    state = state_for_programs(settings, base)
+    if state is None or settings.input.weight_column is None:
+        return BatchInput(base, insert, delete, state)
+    from ...programs.making import refuses_negative_weights  # imports programs and their kernels
+
+    return BatchInput(base, insert, delete, state, refuses_negative_weights(settings))
 
 
 def _lacks(base: Result, what: str, why: str = "") -> str:

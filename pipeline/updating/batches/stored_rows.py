@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from ....tasks.update.programs.arcs import Rows
 from ...frames.input_object import EdgeBatches
 from ...frames.row_groups import FOLDER, write_rows
 
+_STEP = 2**20
+"""Rows that are made at once."""
+
 
 def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Form, folder: Folder) -> Source:
     """Write rows below `folder`, with the columns `ends` of ids, and open them. A vertex that no row has gets one from
@@ -25,16 +29,21 @@ def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Fo
     """
     if folder.is_local:
         Path(folder.url, FOLDER).mkdir(0o700)
-    alone = rows.alone
-    columns = [
-        from_internal(identity.take(rows.ids, np.concatenate([end, alone])), id_type)
-        for end in (rows.source, rows.target)
-    ]
-    names = list(ends)
-    if rows.weight is not None and form.weights is not None:
-        columns.append(pa.array(np.concatenate([rows.weight, np.zeros(len(alone))])))
-        names.append(form.weights.column)
-    stored = pa.record_batch(columns, names=names)
-    write_rows(folder, 0, EdgeBatches(stored.schema, iter([stored])))
+    weights = form.weights if rows.weight is not None else None
+    names = [*ends] if weights is None else [*ends, weights.column]
+    types = [id_type, id_type] if weights is None else [id_type, id_type, pa.float64()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    write_rows(folder, 0, EdgeBatches(schema, _batches(rows, schema)))
     files = folder.subfolder(FOLDER)
     return open_source(files.url, *ends, files.options, VALUE_COLUMNS, form=form)
+
+
+def _batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows, a few at a time: ids of a whole column may be more text than an array of Arrow holds."""
+    alone = rows.alone
+    source, target = (np.concatenate([end, alone]) for end in (rows.source, rows.target))
+    weight = None if len(schema) == 2 or rows.weight is None else np.concatenate([rows.weight, np.zeros(len(alone))])
+    for first in range(0, len(source), _STEP):
+        piece = slice(first, first + _STEP)
+        ends = [from_internal(identity.take(rows.ids, end[piece]), schema.field(0).type) for end in (source, target)]
+        yield pa.record_batch(ends if weight is None else [*ends, pa.array(weight[piece])], schema=schema)

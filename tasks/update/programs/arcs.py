@@ -31,11 +31,11 @@ class Arcs(SizedArrays):
     """
 
     @classmethod
-    def of(cls, edges: Sequence[BucketEdges]) -> Arcs:
-        """Those of the edges of all buckets of a graph."""
-        ways = [own.ways for own in edges if own.ways is not None]
-        weight = [own.weight for own in edges if own.weight is not None]
-        return cls(np.concatenate(ways) if ways else None, np.concatenate(weight) if weight else None)
+    def of(cls, edges: Sequence[BucketEdges], directed: bool, weighted: bool) -> Arcs:
+        """Those of the edges of all buckets of a graph. Buckets without edges may lack the arrays."""
+        ways = [np.zeros(0, np.uint8), *(own.ways for own in edges if own.ways is not None)]
+        weight = [np.zeros(0), *(own.weight for own in edges if own.weight is not None)]
+        return cls(np.concatenate(ways) if directed else None, np.concatenate(weight) if weighted else None)
 
 
 @dataclass(frozen=True)

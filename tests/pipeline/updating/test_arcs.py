@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import runs
@@ -178,9 +179,12 @@ def test_a_batch_for_programs_on_workers(tmp_path: Path) -> None:
     after = {arc: 1.0 for arc in list(drawn(5))[1:]} | {(1, 30): 1.0, (30, 2): 1.0}
     run = mine(table(after, False), tmp_path / "run", **own)
     assert made.manifest.update is None
-    for name in ("edges", "vertices"):
-        one, other = (getattr(result, name).to_table().drop_columns([]) for result in (made, run))
-        assert one.to_pylist() == other.to_pylist()
+    again = update(made, tmp_path / "again", delete=table({(1, 30): 1.0}, False), device="cpu", report=False)
+    after.pop((1, 30))
+    last = mine(table(after, False), tmp_path / "last", **own)
+    for one, other in ((made, run), (again, last)):
+        for name in ("edges", "vertices"):
+            assert getattr(one, name).to_table().to_pylist() == getattr(other, name).to_table().to_pylist()
 
 
 def test_vertices_without_edges(tmp_path: Path) -> None:
@@ -194,14 +198,48 @@ def test_vertices_without_edges(tmp_path: Path) -> None:
     assert found(two)[0] == found(base)[0]
 
 
-def test_a_batch_whose_weight_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["directed", "both"])
+def test_a_graph_without_edges(tmp_path: Path, kind: str) -> None:
+    """All edges go, and come back by the next batch."""
+    text, own = kind == "both", settings_for(kind)
+    rows, start = table(drawn(1), text), table({(3, 3): 1.0}, text)  # searches start from vertex 3
+    base = mine(rows, tmp_path / "base", incremental="auto", **own)
+    gone = update(base, tmp_path / "gone", insert=start, delete=rows, device="cpu", report=False)
+    assert (gone.manifest.counts.edges, gone.manifest.counts.vertices) == (0, 1)
+    made = update(gone, tmp_path / "made", insert=rows, device="cpu", report=False)
+    (tables, ranks), (expected, ranks_before) = found(made), found(base)
+    assert tables == expected and np.abs(ranks - ranks_before).sum() < RANKS_APART
+
+
+def test_rows_that_are_left_out_of_a_batch_are_counted(tmp_path: Path) -> None:
     own = settings_for("weighted")
-    base = mine(table(drawn(3), False), tmp_path / "base", incremental="auto", **own)
-    with pytest.raises(InputError, match="cost"):
-        update(base, tmp_path / "out", insert=table({(0, 9): -1.0}, False), device="cpu")
+    base = mine(table(drawn(1), False), tmp_path / "base", incremental="auto", **own)
+    rows = pa.table({"src": pa.array([1, None, 1], pa.int64()), "dst": [26, 2, 26], "cost": [3.0, 1.0, 2.0]})
+    made = update(base, tmp_path / "made", insert=rows, nulls="drop", device="cpu", report=False)
+    assert made.manifest.counts.nulls_dropped == 1
+    went = made.manifest.update
+    assert went is not None and (went.inserted, went.repeated) == (1, 1)
+
+
+def test_a_batch_whose_weight_is_refused(tmp_path: Path) -> None:
+    """Messages name the row of the batch, and a setting that an update may have."""
+    own = settings_for("weighted") | {"input": {"repeats": "error"}}
+    base = mine(table(undirected(drawn(3)), False), tmp_path / "base", incremental="auto", **own)
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(0, 9)])
+    pq.write_table(table({(0, 9): -1.0}, False), rows)
+    with pytest.raises(
+        InputError, match=r"rows\.parquet: row 0, counted from 0, has the weight -1\.0 in column 'cost'"
+    ):
+        update(base, tmp_path / "out", insert=rows, device="cpu")
     with pytest.raises(InputError, match="cost"):
         update(base, tmp_path / "out", insert=table({(0, 9): 1.0}, False).drop_columns(["cost"]), device="cpu")
+    twice = table({(0, 9): 1.0, (9, 0): 2.0}, False)
+    with pytest.raises(InputError, match="has 2 rows, and each can have another weight"):
+        update(base, tmp_path / "out", insert=twice, device="cpu")
     assert not (tmp_path / "out").exists()
+    made = update(base, tmp_path / "out", insert=twice, repeats="max", device="cpu", report=False)
+    assert made.manifest.update is not None and made.manifest.input.weights is not None
+    assert made.manifest.input.weights.repeats == "max"
 
 
 @pytest.mark.parametrize("lost", ["no programs", "no state", "a damaged state"])
