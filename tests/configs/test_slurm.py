@@ -182,8 +182,9 @@ def test_a_signal_that_comes_early(job: Job, moment: str) -> None:
 
 def test_a_scheduler_that_is_starting(job: Job) -> None:
     """It ends with the run, though bash can lose a TERM that it sends to a process between its fork and its start."""
-    loses_one = "trap 'trap - TERM' TERM\n" + WRITES_DOWN + "while true; do sleep 0.01; done\n"
-    job.command("dask", f"#!/usr/bin/env bash\n{loses_one}")
+    loses_one = """[[ $1 == scheduler ]] && trap 'trap - TERM' TERM\n"""
+    starts = WAITS.replace('echo $$ >"$file"\n    exec sleep 600', "while true; do sleep 0.01; done")
+    job.command("dask", f"#!/usr/bin/env bash\n{loses_one}{starts}")
     job.command("edgemill", WRITES_DOWN + 'until grep -q "^dask scheduler" "$CALLS"; do sleep 0.01; done\nexit 3\n')
     assert job.run() == 3
 
