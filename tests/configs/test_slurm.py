@@ -28,15 +28,18 @@ from contextlib import suppress
 words = sys.argv[1:]
 while words[0].startswith("--"):
     words.pop(0)
-nodes = [subprocess.Popen(words, start_new_session=True) for _ in range(int(os.environ["SLURM_NNODES"]))]
+nodes = []
 
 def stop(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the script may send it again while the nodes are stopped
     with open(os.environ["CALLS"], "a") as calls:
         calls.write("srun terminated\\n")
     sys.exit(143)
 
 signal.signal(signal.SIGTERM, stop)
 try:
+    for _ in range(int(os.environ["SLURM_NNODES"])):
+        nodes.append(subprocess.Popen(words, start_new_session=True))
     for node in nodes:
         node.wait()
 finally:
