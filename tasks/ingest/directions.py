@@ -31,3 +31,17 @@ def distinct_edges(
     found = ((wide & 1) + UP).astype(np.uint8)[first]
     found[(np.cumsum(first) - 1)[~first]] = UP | DOWN
     return ends[first], one[first], found
+
+
+def arcs(
+    low: Ints, high: Ints, ways: NDArray[np.uint8], weight: NDArray[np.float64] | None
+) -> tuple[Ints, Ints, NDArray[np.float64] | None]:
+    """Sources, targets and weights of edges in each of their directions: first those that lead up, then those down.
+
+    `weight` has one value for each direction bit of each edge, UP before DOWN; None if edges have no weights.
+    """
+    up, down = (ways & UP) > 0, (ways & DOWN) > 0
+    if weight is not None:
+        after = np.cumsum(up.astype(np.int64) + down)  # the weights of an edge end here
+        weight = np.concatenate([weight[(after - 1 - down)[up]], weight[(after - 1)[down]]])
+    return np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]), weight

@@ -21,7 +21,7 @@ from ..errors import InternalError
 from ..ids import identity, order
 from ..ids.identity import Ids
 from ..ids.order import Ints
-from ..ingest.directions import DOWN, UP
+from ..ingest.directions import arcs
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
@@ -96,12 +96,7 @@ def send_entries(
     if edges.ways is None:
         entries = entries_of(Entries(low, high, weight), False, view)
     else:
-        ways = kernels.to_host(edges.ways)
-        up, down = (ways & UP) > 0, (ways & DOWN) > 0
-        if weight is not None:
-            after = np.cumsum(up.astype(np.int64) + down)  # the weights of an edge end here
-            weight = np.concatenate([weight[(after - 1 - down)[up]], weight[(after - 1)[down]]])
-        directed = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]), weight)
+        directed = Entries(*arcs(low, high, kernels.to_host(edges.ways), weight))
         entries = entries_of(directed, True, view)
     if home.partitions == 1:
         return bundle(edges.bucket, {0: entries})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....kernels.runtime.sizes import SizedArrays
 from ...ids import identity
 from ...ids.identity import Ids
-from ...ingest.directions import DOWN, UP
+from ...ingest import directions
 from ...ingest.numbering import BucketEdges
 from ..merging import BatchCounts, NumberedGraph, union
 
@@ -57,13 +57,7 @@ class Rows(SizedArrays):
         low, high = (np.asarray(end).astype(np.int64) for end in (graph.edges.low, graph.edges.high))
         if arcs.ways is None:
             return cls(graph.ids, low, high, arcs.weight)
-        up, down = (arcs.ways & UP) > 0, (arcs.ways & DOWN) > 0
-        source, target = np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]])
-        if arcs.weight is None:
-            return cls(graph.ids, source, target, None)
-        after = np.cumsum(up.astype(np.int64) + down)  # the weights of an edge end here
-        weight = np.concatenate([arcs.weight[(after - 1 - down)[up]], arcs.weight[(after - 1)[down]]])
-        return cls(graph.ids, source, target, weight)
+        return cls(graph.ids, *directions.arcs(low, high, arcs.ways, arcs.weight))
 
     @property
     def alone(self) -> NDArray[np.int64]:
