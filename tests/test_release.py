@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,19 @@ def test_the_version_is_the_same_everywhere() -> None:
         for found in SHOWN.findall(path.read_text())
     }
     assert {found for _, found in shown} <= {VERSION}, shown
+
+
+def test_the_metadata_has_the_licences() -> None:
+    """METADATA of the installed package names each file that pyproject.toml names, and the file is beside it."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license-files"]
+    package = distribution("edgemill")
+    assert package.metadata.get_all("License-File") == declared
+    texts = [package.read_text(f"licenses/{name}") for name in declared]
+    assert texts == [(ROOT / name).read_text() for name in declared]
+    expression = package.metadata["License-Expression"]
+    shown = {"Apache-2.0": "Apache License", "MIT": "Permission is hereby granted"}
+    assert set(expression.split(" AND ")) == shown.keys()
+    assert all(any(words in text for text in texts if text) for words in shown.values())
 
 
 def test_the_changelog_begins_with_this_version() -> None:

@@ -63,6 +63,20 @@ def test_the_page_on_groups(base: duckdb.DuckDBPyConnection, tmp_path: Path) -> 
     assert sum(features["in_group"].to_pylist()) == result.manifest.dense.members
 
 
+def test_the_page_on_programs(base: duckdb.DuckDBPyConnection) -> None:
+    """The query finds the columns that the first command of the page makes."""
+    found = list(blocks("programs.md"))
+    [[command]] = [
+        re.findall(r"^edgemill run (configs/laptop\.yaml .*?)  +#", text, re.MULTILINE) for _, text, _ in found[:1]
+    ]
+    (config, *options) = command.split()
+    chosen = dict(zip(options[1::2], options[2::2], strict=True))
+    assert (config, options[0], list(chosen)) == ("configs/laptop.yaml", "--overwrite", ["--programs"])
+    mine(FACEBOOK, "out/facebook", programs=chosen["--programs"].split(","), **WITHOUT_REPORT)
+    [answer] = [base.sql(one) for language, text, _ in found if language == "sql" for one in statements(text)]
+    assert answer.columns == ["id", "pagerank", "label"] and len(answer.fetchall()) == 10
+
+
 def test_the_page_on_frames(base: duckdb.DuckDBPyConnection) -> None:
     """Customers 1 to 5 share products 1 to 4; 6 shares two of them, and is no pair of anyone."""
     base.sql("CREATE TABLE purchases AS SELECT customer, product FROM range(1, 6) a(customer), range(1, 5) b(product)")

@@ -238,6 +238,18 @@ def test_more_vertices_of_a_bucket_than_numbers_are_refused(tmp_path: Path, monk
         dense.grow_tree(*own)
 
 
+def test_two_triangles_that_share_a_vertex_are_one_group(tmp_path: Path) -> None:
+    """The theorem of the source (2.5.2), which is followed, says so. By its definition each of the triangles is a
+    DN-graph as well (docs/dense-groups.md).
+    """
+    edges = set(combinations((1, 2, 3), 2)) | set(combinations((3, 4, 5), 2))
+    for buckets in (1, 3):
+        _, groups = extracted(tmp_path, oracles.networkx_lambda(edges), 2, buckets)
+        found = [own.dn_graphs for own in groups.found]
+        rows = [row for own in found for row in zip(own.level, own.vertices, own.edges, strict=True)]
+        assert rows == [(1, 5, 6)]
+
+
 def test_planted_cliques_come_back(tmp_path: Path) -> None:
     """Lemma 2.5.1 of the thesis: a clique of d vertices whose neighbourhood is sparser is a DN-graph of λ = d - 2."""
     sizes, edges, first = (4, 5, 7, 9), set[Edge](), 0
