@@ -35,6 +35,7 @@ NAMES = (
     "programs",
     "program_orders",
     "predictions",
+    "bands",
     *FOLDERS,
     "record",
 )

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from benchmarks import (
     ROOT,
+    bands,
     client_memory,
     first_run,
     kernels,
@@ -247,6 +248,22 @@ def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: py
     monkeypatch.setattr(shards, "Peeling", Wrong)
     with pytest.raises(WrongAnswer, match="rmat5 in 2 shards"):
         shards.rows_of(tiny, [2], 1, 4)
+
+
+def test_bands(cache: Path) -> None:
+    rows = bands.rows_of(graph("rmat9", cache), [1, 3, 16], 2)
+    assert [row[1] for row in rows] == ["1", "3", "16"] and all(len(row) == len(bands.HEAD) for row in rows)
+    assert float(rows[0][3]) > float(rows[-1][3]) and int(rows[0][2]) < int(rows[-1][2])
+
+
+def test_an_edge_in_another_band_ends_the_benchmark(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(bands.Filter):
+        def run(self, threshold: int, most: float) -> bool:
+            return super().run(threshold + 1, most)
+
+    monkeypatch.setattr(bands, "Filter", Late)
+    with pytest.raises(WrongAnswer, match="edges are in another band"):
+        bands.rows_of(tiny, [3], 1)
 
 
 @pytest.mark.parametrize("kind", update.KINDS)
