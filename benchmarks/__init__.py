@@ -18,7 +18,6 @@
     python -m benchmarks gpu_gathers     ways to sum over rows on one GPU, cuSPARSE among them
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
-    python -m benchmarks dynamic         batches of edges inserted into sorted rows, and deleted
     python -m benchmarks scaling         the model of docs/scaling.md, its tables and pictures; measures nothing
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
 

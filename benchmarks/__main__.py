@@ -15,7 +15,6 @@ from benchmarks.common.graphs import CACHE
 FOLDERS = {
     "update": "updates",
     "nights": "updates",
-    "dynamic": "updates",
     "gpu": "gpus",
     "gpu_shards": "gpus",
     "gpu_programs": "gpus",

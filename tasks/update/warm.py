@@ -11,8 +11,6 @@ from ...kernels.cpu.regroup import highest_at, limits, mark_over, mark_within
 from ...kernels.cpu.update import among, keep_later, least_of_triangles, level_sums, mark_ends, values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.side_by_side import Parts, WarmUp
-from ..device import MemorySpace
-from .dynamic import DynamicRows
 from .order import Order, order_of
 from .updating import update_order
 
@@ -95,15 +93,6 @@ def warm_orders() -> None:
     edges = Topology(low, high, CLIQUE)
     among(edges, edges)
     kernels.compact(kernels.adjacency(edges), np.ones(len(low), np.bool_))
-
-
-def warm_dynamic_rows(space: MemorySpace = MemorySpace.HOST) -> None:
-    """Call the kernels of rows that take batches."""
-    low, high = (space.place(end.astype(np.int32)) for end in np.triu_indices(CLIQUE, 1))
-    rows = DynamicRows(CLIQUE, space=space)
-    rows.insert(low, high)
-    rows.delete(low[:1], high[:1])
-    rows.supports_of(low[1:], high[1:])
 
 
 if __name__ == "__main__":

@@ -33,9 +33,8 @@ from benchmarks.common import id_rows, machine
 from benchmarks.common.command import Layout
 from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
-from benchmarks.updates import dynamic, update
+from benchmarks.updates import update
 
-from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.programs.shipped import Betweenness
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
@@ -280,9 +279,3 @@ def test_a_wrong_update_ends_the_benchmark(tiny: Graph, monkeypatch: pytest.Monk
     monkeypatch.setattr(update, "update_order", wrong)
     with pytest.raises(WrongAnswer, match="rmat5, random"):
         list(update.rows_of(tiny, ["random"], [0.05], repeats=1))
-
-
-@pytest.mark.parametrize("kind", ["uniform", "rmat"])
-def test_dynamic(tiny: Graph, kind: str) -> None:
-    (row,) = dynamic.rows_of(tiny.name, update.simple_edges(tiny), [kind], [20], 0.01, MemorySpace.HOST)
-    assert len(row) == len(dynamic.HEAD) and row[2:4] == [kind, "20"] and float(row[4]) > 0

@@ -28,7 +28,6 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "compact/build": [{"APART": apart} for apart in (0, 1)],
     "arrays/count": [{}],
     "arrays/total": [{}],
-    "dynamic_rows": [{}],
     "fixpoint": [{}],
     "nest": [{}],
     "programs/classes": [{}, {"PER_LANE": 1, "LONGEST": 32}],

@@ -15,7 +15,7 @@ from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
 from ....tasks.programs.warm import warm_program
 from ....tasks.shards import warm_shards, warm_shards_on_gpu
-from ....tasks.update.warm import warm_dynamic_rows, warm_orders, warm_updates
+from ....tasks.update.warm import warm_orders, warm_updates
 from ....tasks.warm import run_clique
 from ...programs.making import shipped_programs
 from ...stages.tiny_run import run_stages
@@ -51,7 +51,6 @@ def compile_updates() -> float:
     start = time.perf_counter()
     warm_updates(cores())
     warm_orders()
-    warm_dynamic_rows()
     return time.perf_counter() - start
 
 

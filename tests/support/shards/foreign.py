@@ -153,11 +153,6 @@ def _there(value: Any) -> Any:
     return _each(value, _there)
 
 
-def elsewhere(module: Any) -> Any:
-    """The functions of a module of the CPU's kernels, which take and give arrays elsewhere."""
-    return SimpleNamespace(**{name: _call(found) for name, found in vars(module).items() if callable(found)})
-
-
 @contextmanager
 def with_kernels() -> Iterator[None]:
     """Within it, arrays elsewhere have kernels, and there is a way there and back."""
