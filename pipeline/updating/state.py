@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.folders import folder_at
 from ...tasks.update.order import Order
@@ -18,11 +20,21 @@ from .reading import edge_column, graph_of_result
 
 def known_state(settings: Settings, result: Result) -> State:
     """The state of an earlier result. Raises NoState."""
-    place = state_found(settings, result)
+    place, then = state_found(settings, result), result.manifest
     try:
-        return read_state(place, result.manifest.run)
+        state = read_state(place, then.run)
     except EdgemillError as error:
         raise NoState(f"the state in {place} cannot be read: {message(error)}") from error
+    ids, edges = state.graph.ids, state.graph.edges.edges
+    if (len(ids), edges, int(state.order.lam.max(initial=0))) != (
+        then.counts.vertices,
+        then.counts.edges,
+        then.lam.max,
+    ):
+        raise NoState(f"the state in {place} is not used: it is of another graph than the result")
+    if isinstance(ids, pa.Array) == then.input.id_type.startswith(("int", "uint")):
+        raise NoState(f"the state in {place} is not used: its ids are of another type than those of the result")
+    return state
 
 
 def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:

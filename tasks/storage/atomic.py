@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .own_files import default_permissions, finalize, open_own, remove_own
+from .own_files import default_permissions, finalize, link_own, open_own, remove_own
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """Errors of file systems without links."""
@@ -98,20 +98,23 @@ def create_file(path: Path, content: bytes) -> bool:
             temporary.unlink(missing_ok=True)
 
 
-def link_or_copy(source: Path, target: Path) -> None:
-    """Make `target` a hard link of `source`, or a copy where the file system has no such link. Raises OSError."""
+def link_or_copy(source: Path, target: Path, own: int = 1) -> None:
+    """Make `target` a hard link of the file at `source`, or a copy where the file system has no such link.
+
+    The last `own` components of `source` are not followed if they are links. Raises OSError.
+    """
     with renamed_into(target) as temporary:
         try:
-            os.link(source, temporary, follow_symlinks=False)
+            link_own(source, temporary, own)
         except OSError as error:
             if error.errno not in _NO_HARD_LINK:
                 raise
-            _copy(source, temporary)
+            _copy(source, temporary, own)
 
 
-def _copy(source: Path, temporary: Path) -> None:
+def _copy(source: Path, temporary: Path, own: int) -> None:
     with (
-        open(source, "rb") as old,
+        open(open_own(source, os.O_RDONLY, own), "rb") as old,
         open(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as new,
     ):
         shutil.copyfileobj(old, new, 1 << 20)

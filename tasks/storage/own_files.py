@@ -32,6 +32,8 @@ _OWN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_PERMISSIONS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """Errors of file systems that store no permissions."""
+NOT_A_FILE = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.ENXIO)
+"""Errors of opening a link, a folder, a pipe or a device in place of a file, or of a link in place of its folder."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,11 @@ def open_own(path: Path, flags: int, own: int = 1, mode: int = _FILE_MODE) -> in
     """
     with _parent(path, own) as folder:
         handle = os.open(path.name, flags | _OWN_FILE, mode, dir_fd=folder)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        _refuse_special(os.fstat(handle), path)
+    except OSError:
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise
     return handle
 
 
@@ -100,6 +104,38 @@ def read_own(path: Path, own: int = 1) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
+
+
+def size_of_own(path: Path, own: int = 1) -> int | None:
+    """The bytes of the regular file at `path`; None if nothing is there. Raises OSError as `open_own` does."""
+    try:
+        with _parent(path, own) as folder:
+            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _refuse_special(found, path)
+    return found.st_size
+
+
+def link_own(source: Path, target: Path, own: int = 1) -> None:
+    """Make `target` a hard link of the regular file at `source`, whose last components `own` counts.
+
+    Raises OSError as `open_own` does; then nothing is at `target`.
+    """
+    with _parent(source, own) as folder:
+        os.link(source.name, target, src_dir_fd=folder, follow_symlinks=False)
+    try:
+        _refuse_special(target.lstat(), source)
+    except OSError:
+        target.unlink()
+        raise
+
+
+def _refuse_special(found: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def remove_own(path: Path, own: int = 1) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import NO_SPACE, InputError, OutOfRoom, UsageError
 from .atomic import NO_LINKS, atomic_file, renamed_into
+from .checksums import json_object
 from .folders import Folder
 from .own_files import plain_path
 
@@ -109,9 +110,9 @@ def _read(pointer: Folder) -> bytes | None:
 
 def _target(pointer: Folder, text: bytes) -> str:
     try:
-        content = json.loads(text)
+        content = json_object(text)
         target = content["result"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError):
         raise InputError(
             f"{pointer} is damaged: it is not a pointer to a result as edgemill writes it; remove it"
         ) from None

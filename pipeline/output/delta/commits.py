@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....tasks.errors import InputError, UsageError
+from ....tasks.storage.checksums import json_object
 from ....tasks.storage.folders import Folder
 from ....tasks.storage.stores import store_errors
 from ....tasks.tables.delta_log import log_files
@@ -31,8 +32,10 @@ RUN = "edgemill.run"
 """Key of the run's id in a commit's metadata."""
 LOG = "_delta_log"
 _LAST_CHECKPOINT = "_last_checkpoint"
-_OWN = re.compile(rf"\d{{8}}T\d{{6}}-[0-9a-f]{{6}}-part-\d+\.parquet|\..*\.edgemill-[0-9a-f]{{8}}|{LOG}")
-"""Names of files that edgemill writes to the folder of a table."""
+_DATA = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}-part-\d+\.parquet")
+"""Names of files of data that edgemill writes to the folder of a table."""
+_TEMPORARY = re.compile(r"\..*\.edgemill-[0-9a-f]{8}")
+"""Names of files that a writer has not finished."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def refuse_foreign(table: Folder) -> None:
     newest = _newest(table)
     if newest is None:
         if not all(
-            _OWN.fullmatch(name) for name in table.names()
+            name == LOG or _DATA.fullmatch(name) or _TEMPORARY.fullmatch(name) for name in table.names()
         ):  # an interrupted run may have left files without a log
             raise UsageError(f"{table} exists and is not a Delta table: set another output.delta_path")
     elif RUN not in _information(table, newest):
@@ -184,22 +187,26 @@ def _copy_log(table: Folder, newest: int | None, log: Path) -> set[Path]:
 
 def _information(table: Folder, version: int) -> dict[str, Any]:
     """The metadata of a version's commit."""
-    actions = _actions(table, version)
-    return next((dict(action["commitInfo"]) for action in actions if "commitInfo" in action), {})
+    found = (action["commitInfo"] for action in _actions(table, version) if "commitInfo" in action)
+    return next((own for own in found if isinstance(own, dict)), {})
 
 
 def _actions(table: Folder, version: int) -> Sequence[dict[str, Any]]:
     try:
         lines = _read(table, _commit_name(version)).splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
+        return [json_object(line) for line in lines if line.strip()]
     except ValueError as error:
         raise InputError(f"the log of the Delta table {table} cannot be read: {error}") from error
 
 
 def _sweep(table: Folder, before: int, live: set[str]) -> None:
-    """Remove files that version `before` had removed. Files of that version stay, for its current readers."""
-    gone = {str(action["remove"]["path"]) for action in _actions(table, before) if "remove" in action}
-    for name in sorted(gone - live):
+    """Remove files that version `before` had removed. Files of that version stay, for its current readers.
+
+    The log may name any file; only files that edgemill adds to a table are removed.
+    """
+    removed = (action["remove"] for action in _actions(table, before) if "remove" in action)
+    gone = {str(one.get("path")) for one in removed if isinstance(one, dict)}
+    for name in sorted(filter(_DATA.fullmatch, gone - live)):
         table.remove(name)
 
 

@@ -27,7 +27,7 @@ def add_file(source: Folder, name: str, size: int, folder: Folder, new: str) -> 
     target = Path(folder.path(new))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        link_or_copy(Path(source.path(name)), target)
+        link_or_copy(Path(source.path(name)), target, own=2 + name.count("/"))
     except OSError as error:
         raise _write_error(error, folder, new) from error
 
