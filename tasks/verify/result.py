@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UsageError
+from ..errors import InputError, UsageError
 from ..ids.display import type_name
 from ..storage.folders import Folder, folder_at
 from ..storage.pointer import follow_pointer
@@ -66,8 +66,8 @@ def verify(
     certified, not computed again (see `tasks/verify/bounds.py`). Takes about 200 bytes of memory an edge, and 50 bytes
     a triangle for at most 2^25 triangles, or for those of one level if it has more.
 
-    Raises UsageError if there is no folder `out`, InputError if the input cannot be read, and for tables the errors of
-    `open_source`. Flaws of the result are in the report.
+    Raises UsageError if there is no folder `out`, InputError if the input cannot be read or if another run replaces the
+    result meanwhile, and for tables the errors of `open_source`. Flaws of the result are in the report.
     """
     if table_version is not None and input_path is None:
         raise UsageError(f"version {table_version} of the input is named, and no input: name both")
@@ -83,7 +83,20 @@ def verify(
         live = live_files(path, table_version, manifest["input"].get("table"))
     if checklist.run("files", lambda: _files(folder, manifest)) is not None:
         _check_tables(checklist, folder, manifest, path, live)
-    return VerifyReport(checklist.checks)
+    report = VerifyReport(checklist.checks)
+    if not report.ok and _is_replaced(folder, manifest):
+        raise InputError(
+            f"{folder} changed during the run: another run replaced the result, or it was removed; run again"
+        )
+    return report
+
+
+def _is_replaced(folder: Folder, manifest: dict[str, Any]) -> bool:
+    """Whether the manifest is another one now, so that a flaw may be of rows of two results."""
+    try:
+        return read_manifest(folder) != manifest
+    except Flaw:
+        return True
 
 
 class _Checklist:
