@@ -8,7 +8,7 @@ from ...tasks.errors import EdgemillError
 from ...tasks.storage.folders import folder_at
 from ...tasks.update.order import Order
 from ...tasks.update.state import State, read_state, write_state
-from ...tasks.update.state_index import NoState, has_state
+from ...tasks.update.state_index import NoState, has_state, is_unfinished
 from ..messages.exits import message
 from ..monitor.events import Events
 from ..output.staging import Staging
@@ -47,7 +47,8 @@ def keep_state(settings: Settings, staging: Staging, events: Events, state: Stat
     if settings.nightly.state is not None and base is not None:
         states = folder_at(settings.nightly.state, settings.output.storage_options)
         for name in states.names():
-            if name not in (events.run_id, base.manifest.run) and has_state(states.subfolder(name)):
+            place = states.subfolder(name)
+            if name not in (events.run_id, base.manifest.run) and (has_state(place) or is_unfinished(place)):
                 states.remove(name)
 
 

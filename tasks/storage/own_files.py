@@ -8,6 +8,7 @@ chose. None of these components may be a link.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
@@ -168,8 +169,40 @@ def remove_busy_folder(path: Path, own: int = 1) -> None:
             return
 
 
+@contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the kernel's lock (flock) on a file or folder, which no link is followed to, within the block.
+
+    Yields False if another process holds it, unless it is waited for, and where the file system has no such lock. The
+    kernel releases the lock of a process that is killed. Raises OSError if the path cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | _OWN_FILE)
+    try:
+        yield take_flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+
+
+def take_flock(handle: int, kind: int) -> bool:
+    """Lock an open file or folder until it is closed; `kind` is that of flock. False as `locked` yields it."""
+    try:
+        fcntl.flock(handle, kind)
+    except OSError:
+        return False
+    return True
+
+
 def default_permissions(folder: Path) -> Permissions:
-    """The permissions that new files and folders get in `folder`. Creates one of each to find out. Raises OSError."""
+    """The permissions that new files and folders get in `folder`. Creates a file without a name to find out, or a file
+    and a folder where the file system has no such files. Raises OSError.
+    """
+    with suppress(OSError, AttributeError):
+        modes = []
+        for mode in (0o777, 0o666):
+            handle = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+            modes.append(stat.S_IMODE(os.fstat(handle).st_mode))
+            os.close(handle)
+        return Permissions(modes[0] | (folder.stat().st_mode & stat.S_ISGID), modes[1])
     probe = folder / f".edgemill-{secrets.token_hex(8)}"
     probe.mkdir()
     try:

@@ -13,7 +13,7 @@ import posixpath
 from pathlib import Path
 
 from ..errors import NO_SPACE, InputError, OutOfRoom, UsageError
-from .atomic import NO_LINKS, atomic_file, renamed_into
+from .atomic import NO_LINKS, atomic_file, make_link
 from .checksums import json_object
 from .folders import Folder
 from .own_files import plain_path
@@ -77,8 +77,7 @@ def _write_on_disk(path: Path, target: str, content: bytes) -> None:
     """Make a symbolic link to `target`, or a file with `content` where the file system has no links."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with renamed_into(path) as temporary:
-            temporary.symlink_to(target)
+        make_link(path, target)
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise

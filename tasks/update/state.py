@@ -33,7 +33,7 @@ from ..storage.own_files import open_own
 from .merging import NumberedGraph
 from .order import Order, order_of
 from .programs.arcs import Arcs
-from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
+from .state_index import FORMAT, INDEX, VERSION, NoState, new_place, read_index, sealed
 
 _STEP = 2**24
 """Bytes of a file that are written at once, and that have a checksum of their own: all threads read one large file."""
@@ -77,23 +77,21 @@ def write_state(place: Folder, run: str, state: State) -> int:
     """
     arrays = dict(_arrays(state))
     try:
-        if place.is_local:
-            Path(place.url).mkdir(0o700, parents=True)
-        with ThreadPoolExecutor() as pool:
+        with new_place(place), ThreadPoolExecutor() as pool:
             arrays = dict(zip(arrays, pool.map(_stored, arrays.values()), strict=True))
             written = pool.map(lambda name: _write(place, name, arrays[name]), arrays)
             sums = {name: pool.map(_checksum, _pieces(_content(arrays[name]))) for name in arrays}
             deque(written, 0)  # raises the first error
             files = {name: _entry(arrays[name], list(sums[name])) for name in arrays}
-        index = {
-            "format": FORMAT,
-            "format_version": VERSION,
-            "run": run,
-            "vertices": len(state.graph.ids),
-            "edges": state.graph.edges.edges,
-            "files": files,
-        }
-        place.write(INDEX, sealed(index))
+            index = {
+                "format": FORMAT,
+                "format_version": VERSION,
+                "run": run,
+                "vertices": len(state.graph.ids),
+                "edges": state.graph.edges.edges,
+                "files": files,
+            }
+            place.write(INDEX, sealed(index))
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left on the disk of {place}") from error

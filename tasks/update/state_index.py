@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..storage.checksums import after_checksum_line, json_object, with_checksum_line
 from ..storage.folders import Folder
+from ..storage.own_files import locked
 from ..storage.taking_over import take_over
 
 FOLDER = "state"
@@ -40,6 +43,28 @@ FILES = {
 NARROW = ("|u1", "<u2")
 
 
+@contextmanager
+def new_place(place: Folder) -> Iterator[None]:
+    """Make the folder of a state, and hold its lock while the state is written. Raises OSError."""
+    if not place.is_local:
+        yield
+        return
+    Path(place.url).mkdir(0o700, parents=True)
+    with locked(Path(place.url)):
+        yield
+
+
+def is_unfinished(place: Folder) -> bool:
+    """Whether a run that was killed has left a part of a state in the folder, which must be on a disk."""
+    if not place.is_local or has_state(place):
+        return False
+    try:
+        with locked(Path(place.url), wait=False) as is_left:
+            return is_left and not {*os.listdir(place.url)} - FILES.keys()
+    except OSError:
+        return False
+
+
 def has_state(place: Folder) -> bool:
     """Whether the folder has the index of a state, of any version."""
     return place.read(INDEX) is not None
@@ -51,11 +76,15 @@ def carry_state(source: Folder, target: Folder, run: str) -> None:
     Raises NoState if the index in `source` cannot be read; UsageError, OutOfRoom.
     """
     index = read_index(source)
-    if target.is_local:
-        Path(target.url).mkdir(0o700, parents=True, exist_ok=True)
-    for name in index["files"]:
-        take_over(source, name, target, name)
-    target.write(INDEX, sealed(index | {"run": run}))
+    try:
+        with new_place(target):
+            for name in index["files"]:
+                take_over(source, name, target, name)
+            target.write(INDEX, sealed(index | {"run": run}))
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise OutOfRoom(f"no room left on the disk of {target}") from error
+        raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
 
 
 def read_index(place: Folder) -> dict[str, Any]:

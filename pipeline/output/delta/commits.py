@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -25,7 +25,7 @@ from ....tasks.storage.stores import store_errors
 from ....tasks.tables.delta_log import log_files
 from ...results.result import Result
 from ..manifest import OutputRecord
-from .files import add_file, create, refuse_link, sync
+from .files import add_file, adding_to, create, refuse_link, remove_left, replace, sync
 from .types import declared
 
 RUN = "edgemill.run"
@@ -68,13 +68,20 @@ def refuse_foreign(table: Folder) -> None:
 def commit(result: Result, name: str, table: Folder) -> Committed | None:
     """Make the table `name` of a result the next version of the Delta table at `table`.
 
-    Does nothing if it is the newest version already. Removes files that only versions before the previous one have.
-    Returns None if another writer has created this version: call again. Raises UsageError if something else exists or
-    the table cannot be written, InputError for damage, OutOfRoom.
+    Does nothing if it is the newest version already. Removes files that only versions before the previous one have,
+    and what killed runs left. Returns None if another writer has created this version: call again. Raises UsageError if
+    something else exists or the table cannot be written, InputError for damage, OutOfRoom.
     """
+    refuse_foreign(table)
+    with adding_to(table) as is_only:
+        return _commit(result, name, table, is_only)
+
+
+def _commit(result: Result, name: str, table: Folder, is_only: Callable[[], bool]) -> Committed | None:
     import deltalake
 
-    refuse_foreign(table)
+    for folder in (table, table.subfolder(LOG)):
+        remove_left(folder)
     newest = _newest(table)
     run = result.manifest.run
     records = [record for record in result.manifest.outputs if PurePosixPath(record.path).parent.name == name]
@@ -102,11 +109,8 @@ def commit(result: Result, name: str, table: Folder) -> Committed | None:
             return None
         sync(table.subfolder(LOG))
         for path in sorted(set(log.iterdir()) - {log / _commit_name(version), *copies}):
-            table.write(
-                f"{LOG}/{path.name}", path.read_bytes()
-            )  # a checkpoint, which deltalake writes from time to time
-    if newest is not None:
-        _sweep(table, newest, {*files})
+            replace(table, f"{LOG}/{path.name}", path.read_bytes())  # a checkpoint, from time to time
+    _sweep(table, newest, {*files}, is_only)
     return Committed(version, True, tuple(left_out))
 
 
@@ -199,13 +203,18 @@ def _actions(table: Folder, version: int) -> Sequence[dict[str, Any]]:
         raise InputError(f"the log of the Delta table {table} cannot be read: {error}") from error
 
 
-def _sweep(table: Folder, before: int, live: set[str]) -> None:
-    """Remove files that version `before` had removed. Files of that version stay, for its current readers.
+def _sweep(table: Folder, before: int | None, live: set[str], is_only: Callable[[], bool]) -> None:
+    """Remove files of data that version `before` had removed, and those of no version if this run `is_only` writer.
 
-    The log may name any file; only files that edgemill adds to a table are removed.
+    Files of version `before` stay, for its current readers, and those that are `live` now. The log may name any file;
+    only files that edgemill adds to a table are removed.
     """
-    removed = (action["remove"] for action in _actions(table, before) if "remove" in action)
-    gone = {str(one.get("path")) for one in removed if isinstance(one, dict)}
+    actions = [] if before is None else _actions(table, before)
+    added, removed = (
+        {str(own.get("path")) for action in actions if isinstance(own := action.get(kind), dict)}
+        for kind in ("add", "remove")
+    )
+    gone = {*table.names()} - added if is_only() else removed
     for name in sorted(filter(_DATA.fullmatch, gone - live)):
         table.remove(name)
 
