@@ -41,7 +41,7 @@ _OWN_COMPONENTS = 3
 _KINDS = "biuf"
 """Kinds of the types of arrays: none has references to objects."""
 _NOT_OURS = (
-    *(AttributeError, LookupError, NotImplementedError, OverflowError, TypeError, ValueError),
+    *(AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError),
     *(zipfile.BadZipFile, pa.ArrowException),
 )
 """Errors of decoding a file that another program wrote."""

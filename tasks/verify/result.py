@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, UsageError
+from ..errors import UsageError
 from ..ids.display import type_name
 from ..storage.folders import Folder, folder_at
 from ..storage.pointer import follow_pointer
@@ -22,7 +22,17 @@ from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
 from .programs import arcs_known, check_distance_table, check_programs
 from .reading import Flaw, Int, reject
-from .tables import EdgeTable, VertexTable, check_files, counted, edge_at, read_edges, read_manifest, read_vertices
+from .tables import (
+    EdgeTable,
+    VertexTable,
+    check_files,
+    counted,
+    edge_at,
+    read_edges,
+    read_manifest,
+    read_vertices,
+    refuse_replaced,
+)
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -84,19 +94,9 @@ def verify(
     if checklist.run("files", lambda: _files(folder, manifest)) is not None:
         _check_tables(checklist, folder, manifest, path, live)
     report = VerifyReport(checklist.checks)
-    if not report.ok and _is_replaced(folder, manifest):
-        raise InputError(
-            f"{folder} changed during the run: another run replaced the result, or it was removed; run again"
-        )
+    if not report.ok:
+        refuse_replaced(folder, manifest)
     return report
-
-
-def _is_replaced(folder: Folder, manifest: dict[str, Any]) -> bool:
-    """Whether the manifest is another one now, so that a flaw may be of rows of two results."""
-    try:
-        return read_manifest(folder) != manifest
-    except Flaw:
-        return True
 
 
 class _Checklist:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..ids.display import display_id
 from ..storage.checksums import is_intact, json_object
 from ..storage.folders import Folder
@@ -124,6 +125,16 @@ def read_manifest(out: Folder) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise Flaw(f"{path} cannot be read: {type(error).__name__} {error}") from error
     return manifest
+
+
+def refuse_replaced(out: Folder, manifest: dict[str, Any]) -> None:
+    """Raises InputError if the manifest is another one now, so that a flaw may be of rows of two results."""
+    try:
+        if read_manifest(out) == manifest:
+            return
+    except Flaw:
+        pass
+    raise InputError(f"{out} changed during the run: another run replaced the result, or it was removed; run again")
 
 
 def _check_types(value: Any, wanted: Any, key: str) -> None:

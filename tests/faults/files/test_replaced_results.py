@@ -61,7 +61,8 @@ def replace(versions: list[Path], place: Path) -> Callable[[], None]:
 
 def at_event(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], None]) -> list[str]:
     """Act when a run emits its event of this number; the names of its events."""
-    emit, seen = Events.emit, []
+    emit = Events.emit
+    seen: list[str] = []
 
     def also(self: Events, event: str, /, **fields: Any) -> None:
         if len(seen) == number:
@@ -178,7 +179,8 @@ def test_commands_that_read_a_replaced_result(
 
         monkeypatch.setattr(where, check)
     else:
-        opened, dataset = [], Result._dataset
+        opened: list[str] = []
+        dataset = Result._dataset
 
         def and_replace(self: Result, table: str) -> Any:
             if not opened:
@@ -195,7 +197,8 @@ def test_commands_that_read_a_replaced_result(
 def test_a_result_that_is_replaced_while_it_is_opened(
     place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check, checked = Result._refuse_other_sizes, []
+    check = Result._refuse_other_sizes
+    checked: list[int] = []
 
     def and_replace(self: Result) -> None:
         if not checked:

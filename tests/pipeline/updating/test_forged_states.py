@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         change = int if kind == INTEGERS else lambda id: f"v{id:03}"
         for name, rows in (("first", FIRST), ("second", SECOND)):
             ends = [(change(u), change(v)) for u, v in rows]
-            id_type = None if kind == INTEGERS else runs.pa.string()
+            id_type = None if kind == INTEGERS else pa.string()
             runs.write_rows(folder / f"{kind}-{name}.parquet", ends, id_type)
         rows_file = folder / f"{kind}-first.parquet"
         made[kind] = mine(rows_file, folder / kind, device="cpu", report=False, incremental="auto")
