@@ -134,12 +134,15 @@ class Result:
         """Copy this result to the new folder or fsspec URL `path`, and open the copy.
 
         `overwrite` replaces an earlier result. The report is not copied; `edgemill report` makes a new one. Raises
-        UsageError if `path` exists and is not a result, or cannot be written; OutOfRoom for a full disk.
+        UsageError if `path` exists and is not a result, or cannot be written; InputError if another run replaces this
+        result meanwhile; OutOfRoom for a full disk.
         """
         from ..calls.saving import save
 
         self._refuse_removed()
-        save(self.place, self.manifest, path, overwrite, storage_options)
+        with self.reading():
+            check = (lambda: None) if self.version is None else self.version.refuse_replaced
+            save(self.place, self.manifest, path, overwrite, storage_options, check)
         return Result(path, storage_options)
 
     @property

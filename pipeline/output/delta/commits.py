@@ -69,8 +69,9 @@ def commit(result: Result, name: str, table: Folder) -> Committed | None:
     """Make the table `name` of a result the next version of the Delta table at `table`.
 
     Does nothing if it is the newest version already. Removes files that only versions before the previous one have,
-    and what killed runs left. Returns None if another writer has created this version: call again. Raises UsageError if
-    something else exists or the table cannot be written, InputError for damage, OutOfRoom.
+    and what killed runs left. Returns None if another writer has created this version, or another run has replaced the
+    result: open it and call again. Raises UsageError if something else exists or the table cannot be written,
+    InputError for damage, OutOfRoom.
     """
     refuse_foreign(table)
     with adding_to(table) as is_only:
@@ -92,6 +93,8 @@ def _commit(result: Result, name: str, table: Folder, is_only: Callable[[], bool
     for new, record in files.items():
         add_file(result.place, record.path, record.bytes, table, new)
     sync(table)  # before the commit that refers to them
+    if result.is_replaced:  # by a run of the same night: the files may be of both
+        return None
     version = 0 if newest is None else newest + 1
     with TemporaryDirectory(prefix="edgemill-") as copied:
         log = Path(copied, LOG)

@@ -31,7 +31,7 @@ def write_report(
     `overwrite` replaces if it exists.
 
     Raises UsageError if `out` has no result, if the file cannot be written, exists without `overwrite`, or would lie in
-    the result; InputError for damage; OutOfRoom or OSError for a full disk.
+    the result; InputError for damage, or if another run replaces the result; OutOfRoom or OSError for a full disk.
     """
     result = Result(out)
     if output is not None:

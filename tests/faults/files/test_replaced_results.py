@@ -14,9 +14,12 @@ from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import InputError, Result, mine, update
+from edgemill.pipeline.calls import saving
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.output.delta import commits
 from edgemill.pipeline.results.explore.api import Api
+from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
@@ -142,6 +145,45 @@ def test_tables_of_a_replaced_result(place: Path, replace: Callable[[], None], r
             read(opened)
         assert opened.is_replaced
     read(Result(place))
+
+
+def test_a_copy_of_a_result_that_is_replaced(
+    place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is replaced after its first file was copied: the copy is not published."""
+    result, copy = Result(place), saving._copy
+    copied: list[int] = []
+
+    def and_replace(*arguments: Any) -> None:
+        copy(*arguments)
+        if not copied:
+            replace()
+        copied.append(1)
+
+    monkeypatch.setattr(saving, "_copy", and_replace)
+    with pytest.raises(InputError, match=CHANGED):
+        result.save(place.with_name("saved"))
+    assert copied and not place.with_name("saved").exists()
+
+
+def test_a_delta_table_of_a_result_that_is_replaced(
+    place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets no version from files of two results, and the next try makes one of the new result."""
+    table, result, add = Folder(str(place.with_name("tables") / "edges")), Result(place), commits.add_file
+
+    def and_replace(*arguments: Any) -> None:
+        if not result.is_replaced:
+            replace()
+        add(*arguments)
+
+    monkeypatch.setattr(commits, "add_file", and_replace)
+    assert commits.commit(result, "edges", table) is None
+    made = commits.commit(Result(place), "edges", table)
+    assert made is not None and (made.version, made.is_new) == (0, True)
+    assert [name for name in table.names() if name.endswith(".parquet")] == [
+        f"{Result(place).manifest.run}-part-00000.parquet"
+    ]
 
 
 def test_a_result_that_is_written_again_as_it_was_is_not_replaced(place: Path) -> None:
