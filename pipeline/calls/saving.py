@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,9 +18,16 @@ from ..settings.models import InputSettings, OutputSettings, Settings
 
 
 def save(
-    place: Folder, manifest: Manifest, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any] | None
+    place: Folder,
+    manifest: Manifest,
+    path: str | os.PathLike[str],
+    overwrite: bool,
+    options: Mapping[str, Any] | None,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Copy the result at `place` to `path`, without its report, which contains its path.
+
+    `check` runs just before the copy is published; if it raises, nothing is.
 
     Raises UsageError if `path` exists and `overwrite` is false, or if it cannot be written; OutOfRoom for a full disk.
     """
@@ -41,6 +48,7 @@ def save(
                 log.write(place.read(str(folder / LOG_NAME)) or b"")
             sections = manifest.settings | {"output": manifest.settings.get("output", {}) | {"path": where.output.path}}
             write_manifest(staging.scratch, manifest.model_copy(update={"outputs": outputs, "settings": sections}))
+            check()
             staging.commit()
         except OSError as error:
             if error.errno in NO_SPACE:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from ...tasks.storage.checksums import after_checksum_line, with_checksum_line
+from ...tasks.storage.checksums import after_checksum_line, json_object, with_checksum_line
 from ...tasks.storage.folders import Folder
 from ...tasks.storage.own_files import plain_name
 
@@ -68,10 +68,7 @@ def seal(index: Mapping[str, Any]) -> bytes:
 
 def opened(content: bytes) -> Index:
     """The index of a file, in any format. Raises ValueError if the checksum is wrong."""
-    index = json.loads(after_checksum_line(content))
-    if not isinstance(index, dict):
-        raise ValueError("it is not a JSON object")
-    return index
+    return json_object(after_checksum_line(content))
 
 
 def checked(index: Index) -> Index:

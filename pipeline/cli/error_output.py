@@ -17,7 +17,7 @@ import click
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.passwords import without_passwords
 from ..messages.escaping import in_json, one_line
-from ..messages.exits import BROKEN_PIPE, exit_code, message, sigterm_interrupts
+from ..messages.exits import BROKEN_PIPE, exit_code, interrupts, message
 from ..messages.setting_names import with_flags
 from ..monitor.terminal import echo, escaping
 
@@ -45,8 +45,9 @@ class ErrorHandlingGroup(click.Group):
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         try:
-            return super().make_context(*arguments, **more)
-        except BrokenPipeError as error:  # from --help, which click writes before it invokes a command
+            with interrupts():
+                return super().make_context(*arguments, **more)
+        except (BrokenPipeError, KeyboardInterrupt) as error:  # the former from --help, which click writes here
             raise click.exceptions.Exit(exit_code(error)) from error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -56,7 +57,7 @@ class ErrorHandlingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with sigterm_interrupts():
+            with interrupts():
                 return super().invoke(ctx)
         except click.ClickException as error:  # click prints it on stderr
             if self._asks_for_json(ctx.meta[_ARGUMENTS]):

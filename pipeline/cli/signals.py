@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..monitor.events import Events
@@ -38,35 +38,33 @@ def announcing_stops(events: Events) -> Iterator[None]:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # a background job of a shell ignores SIGINT
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_default:
-        signal.signal(signal.SIGINT, _interrupting_once())
+    interrupt = signal.getsignal(signal.SIGINT)  # a background job of a shell ignores it
+    if callable(interrupt):
+        signal.signal(signal.SIGINT, _once(interrupt))
     listener = threading.Thread(target=_listen, args=(reader, events), name="edgemill-stopping", daemon=True)
     listener.start()
     try:
         yield
     finally:
-        if is_default:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if callable(interrupt):
+            signal.signal(signal.SIGINT, interrupt)
         signal.set_wakeup_fd(before)
         os.close(writer)  # ends the thread
         listener.join()
         os.close(reader)
 
 
-def _interrupting_once() -> Callable[[int, FrameType | None], None]:
-    """A handler that raises KeyboardInterrupt at the first Ctrl-C alone: a second must not break the clean-up."""
-    first: float | None = None
+def _once(interrupt: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+    """A handler that calls another at the first Ctrl-C alone: a second must not break the clean-up."""
+    came = False
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal first
-        now = time.monotonic()
-        first = now if first is None else first
-        if now - first <= AGAIN_SECONDS:  # `sigterm_interrupts` repeats a signal whose exception a finaliser swallowed
-            raise KeyboardInterrupt
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if not came:
+            came = True
+            interrupt(number, frame)
 
-    return interrupt
+    return handle
 
 
 def _listen(reader: int, events: Events) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from ...tasks.storage.checksums import json_object
 from ...tasks.storage.folders import Folder
 from .progress import Progress
 
@@ -45,8 +45,8 @@ def _events(text: bytes) -> Iterator[Mapping[str, Any]]:
     """The events in complete lines."""
     for line in text.split(b"\n")[:-1]:
         try:
-            event = json.loads(line)
+            event = json_object(line)
         except ValueError:
             continue
-        if isinstance(event, dict) and {"time", "run", "event"} <= event.keys():
+        if {"time", "run", "event"} <= event.keys():
             yield event

@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from ...tasks.errors import UsageError
 from ..calls.arguments import ResultOrPath, open_result, plain_id
-from ..results.read_errors import read_errors
 from ..results.rows import Group
 from ..results.streaming import stream
 
@@ -23,7 +22,7 @@ def find_track(result: ResultOrPath, track: SupportsIndex) -> Group:
     if "track" not in found.dn_graphs.schema.names:
         raise UsageError(f"{found.place} was made by a release without tracks: edgemill diff matches its groups")
     columns = ["id", "lambda", "parent", "vertices", "edges"]
-    with read_errors(found.place):
+    with found.reading():
         batches = stream(found.dn_graphs, [*columns, "track"], pc.field("track") == number)
         rows = [row for batch in batches for row in batch.to_pylist()]
     if not rows:

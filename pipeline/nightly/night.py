@@ -99,7 +99,7 @@ def previous_result(result: Result) -> PreviousResult | None:
     """As `Night.before` of the night of a finished result. The series may have been moved since."""
     known = result.manifest.settings.get("nightly", {})  # absent in earlier releases
     day, series = known.get("date"), known.get("series")
-    if not (day and series and known.get("compare") and result.manifest.exact):
+    if not (isinstance(day, str) and isinstance(series, str) and known.get("compare") and result.manifest.exact):
         return None
     around = Series.around(result.place, series, day)
     return None if around is None else _before(around, day)

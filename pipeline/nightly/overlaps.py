@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..results.compare.sorted_tables import aligned_blocks, sorted_batches
-from ..results.read_errors import read_errors
 from ..results.result import Result
 
 Int = NDArray[np.int64]
@@ -32,7 +31,7 @@ def dn_graphs_of(result: Result, end: str) -> pa.Table:
     The track is null in results of releases without tracks. Raises UsageError if the result has no DN-graphs, and
     InputError if it is damaged.
     """
-    with read_errors(result.place):
+    with result.reading():
         has_tracks = "track" in result.dn_graphs.schema.names
         rows = result.dn_graphs.to_table(columns=[*(_COLUMNS if has_tracks else _COLUMNS[:-1])])
     if not has_tracks:
@@ -79,7 +78,7 @@ def _summed(pairs: pa.Table) -> pa.Table:
 
 def _members(result: Result, ids: Int, name: str) -> Iterator[pa.RecordBatch]:
     """The members of DN-graphs, by ascending vertex id: id, and the id of the DN-graph in a column `name`."""
-    for batch in sorted_batches(result.place, result.vertices, ["id", "component"]):
+    for batch in sorted_batches(result.vertices, ["id", "component"]):
         component = pc.fill_null(batch["component"], 0).to_numpy()
         at = np.minimum(np.searchsorted(ids, component), len(ids) - 1)
         inside = pa.array(ids[at] == component if len(ids) else np.zeros(len(batch), np.bool_))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import glob
 import os
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from ...tasks.errors import OutputLocked, UsageError
 from ...tasks.storage.atomic import NO_LINKS
-from ...tasks.storage.own_files import open_own, read_own
+from ...tasks.storage.own_files import NOT_A_FILE, open_own, read_own
 from .lock_owner import LockOwner
 
 _MAX_BYTES = 1 << 16
@@ -190,7 +189,7 @@ def _open(path: Path) -> int:
         except PermissionError:  # another user's
             return open_own(path, os.O_RDONLY)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO):
+        if error.errno in NOT_A_FILE:
             raise UsageError(
                 f"{path} is a link, a folder or a pipe, not a lock file that edgemill wrote: remove it"
             ) from error

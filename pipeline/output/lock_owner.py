@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import psutil
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ...tasks.storage.own_files import plain_name
 
@@ -29,7 +29,7 @@ class LockOwner(BaseModel):
     run: Annotated[str, AfterValidator(plain_name)]
     user: str
     host: str
-    pid: int
+    pid: Annotated[int, Field(gt=0, lt=2**31)]
     since: AwareDatetime
     machine: str
     """Hash of the machine's id, which must not be published itself; empty if the machine has none."""
@@ -37,7 +37,7 @@ class LockOwner(BaseModel):
     """Id of the machine's current boot. Containers of one machine have the same."""
     processes: str
     """PID namespace of `pid`. Each container has its own."""
-    process_start: int | None
+    process_start: Annotated[int, Field(ge=0, lt=2**63)] | None
     """Start of the process in clock ticks since the boot: pids are reused. None if it is not known."""
     log: str | None = None
     """Path of the run's log on that host; None if the log lies beside the output."""

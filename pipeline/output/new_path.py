@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from ...tasks.errors import UsageError
-from ...tasks.storage.atomic import atomic_file, replace_folder
+from ...tasks.storage.atomic import atomic_file, remove_unfinished, replace_folder, settle_aside, temporary_path
 from ...tasks.storage.folders import Folder, folder_at
-from ...tasks.storage.own_files import default_permissions, finalize, make_own_folder, remove_own, resolved
+from ...tasks.storage.own_files import default_permissions, finalize, locked, make_own_folder, remove_own, resolved
 from ..settings.overlap import refuse_within
 from .new_in_store import file_in_store, folder_in_store
 
@@ -97,17 +97,24 @@ def _folder_on_disk(target_folder: Folder, own: Sequence[str], overwrite: bool) 
         if others := {entry.name for entry in target.iterdir()} - set(own):
             raise UsageError(f"{target} has another file, {min(others)}, so --overwrite does not replace it")
 
+    remove_unfinished(target.parent, target.name)
+    with suppress(OSError):
+        for aside in target.parent.glob(f".{glob.escape(target.name)}.edgemill-{'[0-9a-f]' * 8}.old"):
+            if not os.path.lexists(aside.with_suffix("")):  # else its writer still works
+                settle_aside(aside, target)
     refuse()
-    beside = target.with_name(f".{target.name}.edgemill-{uuid.uuid4().hex[:8]}")
-    try:
-        make_own_folder(beside)
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from error
-    try:
-        yield beside
-        finalize(beside, default_permissions(beside))
-        refuse()
-        replace_folder(beside, target, beside.with_name(beside.name + ".old"))
-    finally:
-        with suppress(OSError):
-            remove_own(beside)
+    beside = temporary_path(target)
+    with ExitStack() as stack:
+        try:
+            make_own_folder(beside)
+            stack.enter_context(locked(beside))
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from error
+        try:
+            yield beside
+            finalize(beside, default_permissions(beside))
+            refuse()
+            replace_folder(beside, target, beside.with_name(beside.name + ".old"))
+        finally:
+            with suppress(OSError):
+                remove_own(beside)

@@ -8,20 +8,19 @@ OUT/failed.log.jsonl       the log of a failed run
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from ...tasks.errors import EdgemillError, OutputLocked, UsageError
 from ...tasks.storage.folders import Folder
 from ..settings.overlap import refuse_input_overlap
 from .folder_staging import LOG_NAME
 from .lock_owner import LockOwner
-from .manifest import MANIFEST_NAME, is_result
+from .manifest import MANIFEST_NAME, folders_in_use, is_result
 from .store_lock import LOCK_NAME, StoreLock
 
 FAILED_LOG = f"failed.{LOG_NAME}"
@@ -147,10 +146,9 @@ class StoreStaging:
             self.refuse_existing()
 
     def _folders_in_use(self) -> set[str]:
-        """Names of folders of runs that the manifest in OUT refers to."""
-        manifest: dict[str, Any] = json.loads(self.out.read(MANIFEST_NAME) or b"{}")
-        folders = {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
-        return {folder for folder in folders if folder.startswith(RUN)}
+        """Names of folders of runs that the manifest in OUT refers to; of all runs if that cannot be told."""
+        used = folders_in_use(self.out)
+        return {name for name in (self.out.names() if used is None else used) if name.startswith(RUN)}
 
     def _clear(self) -> None:
         """Remove the files of all runs, except those of the current result. The lock excludes other runs."""

@@ -26,7 +26,6 @@ from ...tasks.update.merging import Change
 from ...tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
-from ..results.read_errors import read_errors
 from ..results.result import Result
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
@@ -57,7 +56,7 @@ class Earlier:
         if directed != settings.input.directed or (directed and name == "bfs"):
             return None  # changes have no directions, on which levels depend
         entry = settings.entry(name)
-        with read_errors(self.result.place):
+        with self.result.reading():
             table = self.result.vertices.to_table(columns=["id", *(column.name for column in entry.columns)])
         ids = to_internal(table["id"], table["id"].type)
         found: Values = {}

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import inf
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...tasks.inputs.sources import FOOTER_READERS
-from ...tasks.storage.folders import Folder
-from .read_errors import read_errors
 from .result import Result
+
+if TYPE_CHECKING:
+    from .frames.table import ResultTable
 
 CACHED_ROW_GROUPS = {"hierarchy": 4}
 """Decoded row groups in a table's cache, 1 for tables not listed. The ancestors of a group lie in few row groups."""
@@ -60,7 +61,7 @@ def sorted_table(result: Result, name: str) -> SortedTable:
     with _tables_lock:
         known = _tables.setdefault(result, {})
         if name not in known:
-            known[name] = SortedTable(result.place, getattr(result, name), CACHED_ROW_GROUPS.get(name, 1))
+            known[name] = SortedTable(getattr(result, name), CACHED_ROW_GROUPS.get(name, 1))
         return known[name]
 
 
@@ -70,10 +71,10 @@ class SortedTable:
     All methods raise InputError for damage.
     """
 
-    def __init__(self, folder: Folder, table: ds.Dataset, cached: int) -> None:
-        self._folder, self._table = folder, table
+    def __init__(self, table: ResultTable, cached: int) -> None:
+        self._table = table
         self._key: str = table.schema.names[0]
-        self.row_groups = _row_groups(folder, table)
+        self.row_groups = _row_groups(table)
         """All row groups, in the order of the table."""
         self._read = lru_cache(cached)(lambda group: group.fragment.to_table())
         self._read_lock = Lock()
@@ -86,7 +87,7 @@ class SortedTable:
         for group in self.row_groups:
             low, high = group.bounds.get(self._key, (key, key))
             if low <= key <= high:
-                with self._read_lock, read_errors(self._folder):
+                with self._read_lock, self._table.reading():
                     rows = self._read(group)
                 at = bisect_left(range(len(rows)), key, key=_values(rows[self._key]))
                 for found in rows.slice(at, 1).to_pylist():
@@ -113,7 +114,7 @@ class SortedTable:
         if groups:
             fragments = [group.fragment for group in groups]
             part = ds.FileSystemDataset(fragments, self._table.schema, self._table.format, self._table.filesystem)
-            with read_errors(self._folder):
+            with self._table.reading():
                 yield from part.to_batches(columns=columns, filter=where)
 
     def search(
@@ -141,7 +142,7 @@ class SortedTable:
         return SearchResult(table.slice(0, most_found), rows, taken < len(groups), size >= most_found)
 
 
-def _row_groups(folder: Folder, table: ds.Dataset) -> list[RowGroup]:
+def _row_groups(table: ResultTable) -> list[RowGroup]:
     def of_file(file: ds.ParquetFileFragment) -> list[RowGroup]:
         parts = []
         for fragment in file.split_by_row_group():
@@ -150,7 +151,7 @@ def _row_groups(folder: Folder, table: ds.Dataset) -> list[RowGroup]:
             parts.append(RowGroup(fragment, info.num_rows, bounds))
         return parts
 
-    with read_errors(folder), ThreadPoolExecutor(FOOTER_READERS) as readers:
+    with table.reading(), ThreadPoolExecutor(FOOTER_READERS) as readers:
         return [part for parts in readers.map(of_file, table.get_fragments()) for part in parts]
 
 

@@ -20,7 +20,6 @@ from ...tasks.errors import UsageError
 from ..programs.catalogue import CATALOGUE, Column
 from .frames.table import ResultTable
 from .groups.values import as_text
-from .read_errors import read_errors
 from .result import Result
 from .streaming import stream
 
@@ -139,7 +138,7 @@ def _top(
 ) -> pa.Table:
     kept = pa.schema([table.schema.field(column) for column in columns]).empty_table()
     waiting: list[pa.RecordBatch] = []
-    with read_errors(result.place):
+    with result.reading():
         for batch in stream(table, columns):
             waiting.append(batch)
             if sum(map(len, waiting)) >= PENDING_ROWS:
@@ -204,7 +203,7 @@ def _of_values(
 
 def _of_ids(result: Result, program: str, name: str, meaning: str, most: int, of_edges: bool = False) -> ColumnSummary:
     sizes: Counter[Any] = Counter()
-    with read_errors(result.place):
+    with result.reading():
         for batch in stream(result.edges if of_edges else result.vertices, [name]):
             for entry in batch[name].drop_null().value_counts().to_pylist():
                 sizes[entry["values"]] += entry["counts"]
@@ -218,7 +217,7 @@ def _of_ids(result: Result, program: str, name: str, meaning: str, most: int, of
 
 
 def _batches(result: Result, table: ResultTable, name: str) -> Any:
-    with read_errors(result.place):
+    with result.reading():
         for batch in stream(table, [name]):
             yield batch[name].drop_null().to_numpy(zero_copy_only=False)
 

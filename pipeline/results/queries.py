@@ -22,7 +22,6 @@ from ..calls.arguments import ResultOrPath, open_result, plain_id
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
 from .program_columns import top_edges, top_vertices
-from .read_errors import read_errors
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path_to_root
 from .streaming import stream_fragment
@@ -161,7 +160,7 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     columns, where = ["dn_graph", "vertex"], pc.field("dn_graph") == dn_graph
     parts = (stream_fragment(group.fragment, columns, where) for group, _ in table.near(pa.array([dn_graph])))
     found, left = [pa.array([], result.dn_graph_members.schema.field("vertex").type)], most
-    with read_errors(result.place):
+    with result.reading():
         for batch in chain.from_iterable(parts):
             found.append(batch["vertex"].slice(0, left))
             left -= len(found[-1])
@@ -220,7 +219,7 @@ def _group(result: Result, found: Component) -> Group:
 def _component_members(result: Result, group: Group) -> pa.Array:
     inner = pa.array(_descendants(result, group))
     inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
-    with read_errors(result.place):
+    with result.reading():
         rows = result.vertices.to_table(columns=["id"], filter=inside)
     return _ascending(rows["id"])
 
@@ -232,7 +231,7 @@ def _ascending(column: pa.ChunkedArray) -> pa.Array:
 
 def _descendants(result: Result, group: Group) -> NDArray[np.int64]:
     """Ids of a component and of all its descendants, which have a higher k."""
-    with read_errors(result.place):
+    with result.reading():
         higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
     higher = higher.filter(pc.is_valid(higher["parent"]))
     component, parent = higher["component"].to_numpy(), higher["parent"].to_numpy()

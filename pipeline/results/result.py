@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
-from ...tasks.errors import InputError, UsageError
+from ...tasks.errors import EdgemillError, InputError, UsageError
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
 from ..output.manifest import Counts, Manifest, PlanRecord, read_manifest
+from .read_errors import Version, read_errors
 
 if TYPE_CHECKING:
     from ..calls.temporary import TemporaryFolder
     from .frames.table import ResultTable
 
 _TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances")
+
+_TRIES = 3
+"""Attempts to open a result that other runs replace."""
 
 
 class Result:
@@ -36,19 +42,48 @@ class Result:
         self._folder: TemporaryFolder | None = None
         self.place = follow_pointer(folder_at(path, storage_options))
         """The folder or URL of the result."""
-        self.manifest: Manifest = read_manifest(self.place)
+        self.manifest: Manifest
+        self.version: Version | None
+        """Which result of this place it is; None if it is not published yet."""
+        for tries_left in reversed(range(_TRIES)):
+            version = Version.at(self.place)
+            try:
+                self.manifest = read_manifest(self.place)
+                self._refuse_other_sizes()
+            except EdgemillError:
+                if not tries_left or Version.at(self.place) == version:
+                    raise
+                continue  # another run has replaced the result meanwhile
+            self.version = replace(version, run=self.manifest.run)
+            break
+
+    def _refuse_other_sizes(self) -> None:
         outputs = self.manifest.outputs
-        for output, size in zip(outputs, self.place.sizes([output.path for output in outputs]), strict=True):
+        with read_errors(self.place):
+            sizes = self.place.sizes([output.path for output in outputs])
+        for output, size in zip(outputs, sizes, strict=True):
             if size != output.bytes:
                 found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
                 raise InputError(f"the result is damaged: {self.place}/{output.path} {found}")
 
     @classmethod
-    def unpublished(cls, place: Folder, manifest: Manifest) -> Self:
-        """The tables that a run has written at `place` and not yet published."""
+    def unpublished(cls, place: Folder, manifest: Manifest, version: Version | None = None) -> Self:
+        """The tables that a run has written at `place`, and has not published unless there is a `version`."""
         made = cls.__new__(cls)
-        made.place, made.manifest, made._folder = place, manifest, None
+        made.place, made.manifest, made.version, made._folder = place, manifest, version, None
         return made
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another run has replaced the result since it was opened, or it was removed."""
+        return self.version is not None and self.version.is_replaced
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A context for reading the tables, which raises InputError for damage, and if the result is replaced within.
+
+        Paths of files name those of the new result then, so that rows of both may be mixed.
+        """
+        return read_errors(self.place) if self.version is None else self.version.reading()
 
     @classmethod
     def in_temporary(cls, folder: TemporaryFolder) -> Self:
@@ -99,12 +134,15 @@ class Result:
         """Copy this result to the new folder or fsspec URL `path`, and open the copy.
 
         `overwrite` replaces an earlier result. The report is not copied; `edgemill report` makes a new one. Raises
-        UsageError if `path` exists and is not a result, or cannot be written; OutOfRoom for a full disk.
+        UsageError if `path` exists and is not a result, or cannot be written; InputError if another run replaces this
+        result meanwhile; OutOfRoom for a full disk.
         """
         from ..calls.saving import save
 
         self._refuse_removed()
-        save(self.place, self.manifest, path, overwrite, storage_options)
+        with self.reading():
+            check = (lambda: None) if self.version is None else self.version.refuse_replaced
+            save(self.place, self.manifest, path, overwrite, storage_options, check)
         return Result(path, storage_options)
 
     @property
@@ -220,7 +258,7 @@ class Result:
         self._refuse_removed()
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
-        with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        with self.reading(), ThreadPoolExecutor(FOOTER_READERS) as readers:
             list(readers.map(lambda file: _check_footer(self.place, file), files))
         scan = ds.ParquetFragmentScanOptions(
             page_checksum_verification=True,
@@ -233,7 +271,7 @@ class Result:
         )
         rows = sum(output.rows for output in self.manifest.outputs if PurePosixPath(output.path).parent.name == table)
         # The table gets a new Result: this one refers to the table, and a cycle would keep both alive.
-        others = partial(type(self).unpublished, self.place, self.manifest)
+        others = partial(type(self).unpublished, self.place, self.manifest, self.version)
         return ResultTable.of(dataset, table, rows, self.place, others)
 
     def _files(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 from ...tasks.errors import InputError
 from ...tasks.inputs.opening import READ_ERRORS, error_reason
 
+if TYPE_CHECKING:
+    from .frames.table import ResultTable
+
 BATCH_ROWS = 1 << 13
 _BUFFER_BYTES = 1 << 16
 """Bytes of a column that are read at once."""
@@ -19,10 +22,11 @@ _STORES = "py::fsspec"
 """Prefix of the names of Arrow's file systems for object stores."""
 
 
-def batches(table: ds.Dataset, columns: Sequence[str], only: Any = None) -> Iterator[pa.RecordBatch]:
-    """Batches as `stream` gives them. Raises InputError for a damaged file."""
+def batches(table: ResultTable, columns: Sequence[str], only: Any = None) -> Iterator[pa.RecordBatch]:
+    """Batches as `stream` gives them. Raises InputError for a damaged file, and if the result is replaced meanwhile."""
     try:
-        yield from stream(table, columns, only)
+        with table.reading():
+            yield from stream(table, columns, only)
     except READ_ERRORS as error:
         raise InputError(f"the result is damaged: {error_reason(error)}") from error
 

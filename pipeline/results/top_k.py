@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .read_errors import read_errors
 from .result import Result
 from .streaming import stream
 
@@ -47,7 +46,7 @@ def top_k(result: Result, by: str, most: int) -> pa.Table:
     Raises InputError for damage, UsageError if the result has no such table.
     """
     found = TopK(result.dn_graphs.schema, by, most)
-    with read_errors(result.place):
+    with result.reading():
         for batch in stream(result.dn_graphs, result.dn_graphs.schema.names):
             found.add(batch)
     return found.rows()

@@ -31,8 +31,11 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Made:
     def lineage() -> Lineage:
         base = None if run.call.night is not None else _base(run)
         if base is not None:
-            return lineage_from(base, run.source.id_type, run.events)
-        return lineage_of(run.call.night, run.source.id_type, run.events)
+            found = lineage_from(base, run.source.id_type, run.events)
+        else:
+            found = lineage_of(run.call.night, run.source.id_type, run.events)
+        run.call.reads(found.before)
+        return found
 
     events = run.events
     how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...tasks.inputs.sources import Source
+from ...tasks.storage.folders import folder_at
 from ..monitor.events import Events
 from ..nightly.night import Night
 from ..output.delta.publishing import DeltaTables
 from ..output.staging import Staging
+from ..results.result import Result
 from ..settings.models import Settings
 from .inputs.run_input import RunInput
 
@@ -33,6 +37,30 @@ class Call:
     """The night of a series that the result belongs to, if any."""
     tables: DeltaTables | None
     """The Delta tables that the call also writes, if any."""
+    earlier: list[Result] = field(default_factory=list)
+    """The results that the new one starts from, or takes tracks from: they must not change until it is published."""
+
+    def reads(self, result: Result | None) -> None:
+        """Note an earlier result. The one that this call replaces itself need not be noted, since it is locked."""
+        if result is not None and not result.place.is_same(folder_at(self.staging.out)):
+            self.earlier.append(result)
+
+    def refuse_replaced(self) -> None:
+        """Raises InputError if another run has replaced an earlier result since it was opened."""
+        for result in self.earlier:
+            if result.version is not None:
+                result.version.refuse_replaced()
+
+    @contextmanager
+    def explaining_errors(self) -> Iterator[None]:
+        """Within the context an error while an earlier result was replaced is the InputError that says so: rows of two
+        results do not fit together.
+        """
+        try:
+            yield
+        except Exception:
+            self.refuse_replaced()
+            raise
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Inpu
         _refuse_existing(staging, reasons)
         if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
             open_vertices(settings, input.open())  # before the log exists, so a mistyped input leaves no files
-        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
+        recording = events.recording(staging.scratch / LOG_NAME, settings.model_dump())
+        with recording, input.named(), call.explaining_errors():
             _report_lock(staging, events)
             if reasons:
                 events.emit("replacing", reason="; ".join(reasons))
@@ -147,5 +148,6 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     highest = {"lambda_max": manifest.lam.max} if manifest.has_lambda else {}
     events.emit("run_finished", edges=manifest.counts.edges, **highest, seconds=manifest.seconds)
     call.input.remove()
+    call.refuse_replaced()
     staging.commit()
     follow_up(call, clear, manifest.converged)

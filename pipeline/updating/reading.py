@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ...kernels.graph import Topology
 from ...tasks.device import MemorySpace
+from ...tasks.errors import InputError
 from ...tasks.inputs.sources import Source, plan_blocks
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.tables import graph_of
 from ..monitor.events import Events
-from ..results.read_errors import read_errors
 from ..results.result import Result
 from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import IngestSettings
@@ -56,7 +56,7 @@ def graph_of_result(result: Result) -> NumberedGraph:
     """The graph of a result, from its tables. Raises InputError for damage."""
     record = result.manifest.input
     ends = [record.source_column, record.target_column]
-    with read_errors(result.place):
+    with result.reading():
         ids = result.vertices.to_table(columns=["id"])["id"]
         table = result.edges.to_table(columns=ends)
     return graph_of(ids, *(table[end] for end in ends))
@@ -64,8 +64,13 @@ def graph_of_result(result: Result) -> NumberedGraph:
 
 def edge_column(result: Result, name: str) -> NDArray[np.int32]:
     """A column of the result's edges, int32 [edges]. Raises InputError for damage."""
-    with read_errors(result.place):
+    with result.reading():
         values: NDArray[np.int32] = result.edges.to_table(columns=[name])[name].to_numpy()
+    if len(values) != result.manifest.counts.edges:
+        raise InputError(
+            f"the result is damaged: {result.place} has {len(values):,} edges, and its manifest "
+            f"{result.manifest.counts.edges:,}"
+        )
     return values.astype(np.int32, copy=False)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.folders import folder_at
 from ...tasks.update.order import Order
 from ...tasks.update.state import State, read_state, write_state
-from ...tasks.update.state_index import NoState, has_state
+from ...tasks.update.state_index import NoState, has_state, is_unfinished
 from ..messages.exits import message
 from ..monitor.events import Events
 from ..output.staging import Staging
@@ -18,11 +20,21 @@ from .reading import edge_column, graph_of_result
 
 def known_state(settings: Settings, result: Result) -> State:
     """The state of an earlier result. Raises NoState."""
-    place = state_found(settings, result)
+    place, then = state_found(settings, result), result.manifest
     try:
-        return read_state(place, result.manifest.run)
+        state = read_state(place, then.run)
     except EdgemillError as error:
         raise NoState(f"the state in {place} cannot be read: {message(error)}") from error
+    ids, edges = state.graph.ids, state.graph.edges.edges
+    if (len(ids), edges, int(state.order.lam.max(initial=0))) != (
+        then.counts.vertices,
+        then.counts.edges,
+        then.lam.max,
+    ):
+        raise NoState(f"the state in {place} is not used: it is of another graph than the result")
+    if isinstance(ids, pa.Array) == then.input.id_type.startswith(("int", "uint")):
+        raise NoState(f"the state in {place} is not used: its ids are of another type than those of the result")
+    return state
 
 
 def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:
@@ -35,7 +47,8 @@ def keep_state(settings: Settings, staging: Staging, events: Events, state: Stat
     if settings.nightly.state is not None and base is not None:
         states = folder_at(settings.nightly.state, settings.output.storage_options)
         for name in states.names():
-            if name not in (events.run_id, base.manifest.run) and has_state(states.subfolder(name)):
+            place = states.subfolder(name)
+            if name not in (events.run_id, base.manifest.run) and (has_state(place) or is_unfinished(place)):
                 states.remove(name)
 
 

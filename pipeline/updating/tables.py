@@ -23,7 +23,6 @@ from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
 from ...tasks.storage.taking_over import take_over
 from ...tasks.update.merging import NumberedGraph
-from ..results.read_errors import read_errors
 from ..results.result import Result
 from ..stages.ingesting import Buckets
 from ..stages.publishing import Published
@@ -139,7 +138,7 @@ def _checked(earlier: Earlier, file: FileRange, component: NDArray[np.int64]) ->
     if file.kept is None:
         return file
     place, path = earlier.result.place, file.kept.path
-    with read_errors(place), place.files.open(place.path(path), "rb") as opened:
+    with earlier.result.reading(), place.files.open(place.path(path), "rb") as opened:
         stored = pq.read_table(opened, columns=["component"])["component"]
     same = np.array_equal(stored.fill_null(-1).to_numpy(), component[file.rows])
     return file if same else FileRange(file.number, file.rows, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -22,8 +23,9 @@ import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
 from ... import kernels
+from ...kernels.runtime.device import device
 from ..errors import NO_SPACE, OutOfRoom, UsageError
-from .checksums import HashedFile
+from .checksums import HashedFile, json_object
 from .folders import file_system
 from .own_files import open_own
 from .stores import store_errors
@@ -34,6 +36,17 @@ Types: TypeAlias = Mapping[str, type[Any]]
 _TREE = "tree.json"
 _OWN_COMPONENTS = 3
 """Last components of a file's path that edgemill chose: the checkpoint, a folder in it, and the file."""
+
+
+_KINDS = "biuf"
+"""Kinds of the types of arrays: none has references to objects."""
+_NOT_OURS = (
+    *(AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError),
+    *(zipfile.BadZipFile, pa.ArrowException),
+)
+"""Errors of decoding a file that another program wrote."""
+_HEADER_BYTES = 1 << 16
+"""More than the header of a .npy file has."""
 
 
 class DamagedFile(Exception):
@@ -71,9 +84,11 @@ def restore(stored: StoredFile, options: Mapping[str, Any], types: Types) -> Any
                 raise DamagedFile(f"{stored.url} is not what was written: it was cut off or changed")
             file.seek(0)
             with zipfile.ZipFile(file) as archive:
-                return _decode(json.loads(archive.read(_TREE)), archive, types)
+                return _decode(json_object(_content(archive, _TREE)), archive, types)
     except OSError as error:
         raise DamagedFile(f"{stored.url} cannot be read: {error.strerror or error}") from error
+    except _NOT_OURS as error:  # with the right checksum
+        raise DamagedFile(f"{stored.url} is not what edgemill writes: {error}") from error
 
 
 def _encode(value: Any, archive: zipfile.ZipFile, types: Types) -> Any:
@@ -119,8 +134,12 @@ def _decode(tree: Any, archive: zipfile.ZipFile, types: Types) -> Any:
         return {key: _decode(inner, archive, types) for key, inner in tree["map"]}
     if "strings" in tree:
         ends, text = (_read(archive, name) for name in tree["strings"])
-        return pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+        strings = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+        strings.validate(full=True)
+        return strings
     array = _read(archive, tree["array"])
+    if tree["on_device"] and device().missing:
+        raise ValueError("it has an array of a GPU, and there is none here")
     moved: Any = kernels.to_device(array) if tree["on_device"] else array
     return np.broadcast_to(moved, (tree["repeated"],)) if "repeated" in tree else moved
 
@@ -130,15 +149,31 @@ def _read(archive: zipfile.ZipFile, stored: list[Any]) -> np.ndarray[Any, Any]:
     evaluate its text, and CPython's parser sometimes fails when several threads use it.
     """
     name, dtype, shape = stored
+    kind = np.dtype(dtype)
+    bytes_left = archive.getinfo(name).file_size - math.prod(shape) * kind.itemsize
+    if kind.kind not in _KINDS or not 0 < bytes_left < _HEADER_BYTES:
+        raise ValueError(f"{name} is not an array of the type {dtype} and the shape {shape}")
     entry: Any  # typeshed lacks its method readinto
-    with archive.open(name) as entry:
+    with archive.open(_stored_plain(archive, name)) as entry:
         major, _ = np.lib.format.read_magic(entry)
         entry.read(int.from_bytes(entry.read(2 if major == 1 else 4), "little"))
-        array: np.ndarray[Any, Any] = np.empty(shape, dtype)
+        array: np.ndarray[Any, Any] = np.empty(shape, kind)
         content = array.data.cast("B") if array.size else memoryview(bytearray())
         if entry.readinto(content) != len(content) or entry.read(1):
             raise ValueError(f"{name} is not as long as its array")
     return array
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    return archive.read(_stored_plain(archive, name))
+
+
+def _stored_plain(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """The entry of a file in the archive. Raises ValueError if it would take more memory than the archive has bytes."""
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"{name} is compressed")
+    return info
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""SHA-256 checksums: of a file while it is written, and inside of JSON texts.
+"""SHA-256 checksums: of a file while it is written, and inside of JSON texts; and the reading of such texts.
 
 JSON comes in two layouts, since results and checkpoints of earlier releases have one each: a last key `sha256`
 (manifest.json), and a first line (indexes of checkpoints).
@@ -6,11 +6,14 @@ JSON comes in two layouts, since results and checkpoints of earlier releases hav
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 _KEY = b',\n "sha256": "'
 _END = b'"\n}\n'
+_MOST_DEPTH = 100
+"""Levels of objects and lists in a JSON text. What edgemill writes has about ten."""
 
 
 class HashedFile:
@@ -62,3 +65,28 @@ def after_checksum_line(content: bytes) -> bytes:
     if sha256(text).hexdigest().encode() != digest:
         raise ValueError("it was cut off or changed")
     return text
+
+
+def json_object(text: bytes | str) -> dict[str, Any]:
+    """The JSON object in a text that edgemill wrote, and that anyone may have replaced.
+
+    Raises ValueError for every other text: for another JSON value, for numbers of thousands of digits, and for values
+    that are nested so deeply that a function which visits them would reach the limit of recursion.
+    """
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+    if not isinstance(content, dict):
+        raise ValueError("it is not a JSON object")
+    level: list[Any] = [content]
+    for _ in range(_MOST_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return content
+    raise ValueError("its values are nested too deeply")

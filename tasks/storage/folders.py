@@ -14,7 +14,7 @@ import fsspec
 
 from ..errors import EdgemillError, UsageError
 from .locations import Location, location_of, normalized
-from .own_files import plain_path, remove_own
+from .own_files import plain_path, read_own, remove_own, size_of_own
 from .passwords import without_passwords
 from .stores import is_client_error, is_store_lost, wrapped_store_error
 
@@ -75,10 +75,15 @@ class Folder:
         return Folder(f"{self.url}/{name}", self.options)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if it does not exist. Raises UsageError if the store refuses to read."""
+        """The content of a file; None if it does not exist. Raises UsageError if the store refuses to read.
+
+        On a disk no link among the components of `name` is followed: raises OSError.
+        """
         with self.store_errors("read", name):
-            self.files.invalidate_cache()  # other processes write here, too
             try:
+                if self.is_local:
+                    return read_own(Path(self.path(name)), 1 + name.count("/"))
+                self.files.invalidate_cache()  # other processes write here, too
                 return bytes(self.files.cat_file(self.path(name)))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
@@ -153,8 +158,13 @@ class Folder:
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     def sizes(self, names: list[str]) -> list[int | None]:
-        """Bytes of each file of the folder in `names`; None for a missing file. Raises UsageError."""
+        """Bytes of each file of the folder in `names`; None for a missing file. Raises UsageError.
+
+        On a disk raises OSError for a link among the components of a name, and for what is not a file.
+        """
         with self.store_errors("list"):
+            if self.is_local:
+                return [size_of_own(Path(self.path(name)), 1 + name.count("/")) for name in names]
             self.files.invalidate_cache()
             found: dict[str, int] = {}
             for folder in {os.path.dirname(name) for name in names}:

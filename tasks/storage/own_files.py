@@ -8,6 +8,7 @@ chose. None of these components may be a link.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
@@ -32,6 +33,8 @@ _OWN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_PERMISSIONS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """Errors of file systems that store no permissions."""
+NOT_A_FILE = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.ENXIO)
+"""Errors of opening a link, a folder, a pipe or a device in place of a file, or of a link in place of its folder."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,11 @@ def open_own(path: Path, flags: int, own: int = 1, mode: int = _FILE_MODE) -> in
     """
     with _parent(path, own) as folder:
         handle = os.open(path.name, flags | _OWN_FILE, mode, dir_fd=folder)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        _refuse_special(os.fstat(handle), path)
+    except OSError:
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise
     return handle
 
 
@@ -100,6 +105,38 @@ def read_own(path: Path, own: int = 1) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
+
+
+def size_of_own(path: Path, own: int = 1) -> int | None:
+    """The bytes of the regular file at `path`; None if nothing is there. Raises OSError as `open_own` does."""
+    try:
+        with _parent(path, own) as folder:
+            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _refuse_special(found, path)
+    return found.st_size
+
+
+def link_own(source: Path, target: Path, own: int = 1) -> None:
+    """Make `target` a hard link of the regular file at `source`, whose last components `own` counts.
+
+    Raises OSError as `open_own` does; then nothing is at `target`.
+    """
+    with _parent(source, own) as folder:
+        os.link(source.name, target, src_dir_fd=folder, follow_symlinks=False)
+    try:
+        _refuse_special(target.lstat(), source)
+    except OSError:
+        target.unlink()
+        raise
+
+
+def _refuse_special(found: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def remove_own(path: Path, own: int = 1) -> None:
@@ -132,8 +169,40 @@ def remove_busy_folder(path: Path, own: int = 1) -> None:
             return
 
 
+@contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the kernel's lock (flock) on a file or folder, which no link is followed to, within the block.
+
+    Yields False if another process holds it, unless it is waited for, and where the file system has no such lock. The
+    kernel releases the lock of a process that is killed. Raises OSError if the path cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | _OWN_FILE)
+    try:
+        yield take_flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+
+
+def take_flock(handle: int, kind: int) -> bool:
+    """Lock an open file or folder until it is closed; `kind` is that of flock. False as `locked` yields it."""
+    try:
+        fcntl.flock(handle, kind)
+    except OSError:
+        return False
+    return True
+
+
 def default_permissions(folder: Path) -> Permissions:
-    """The permissions that new files and folders get in `folder`. Creates one of each to find out. Raises OSError."""
+    """The permissions that new files and folders get in `folder`. Creates a file without a name to find out, or a file
+    and a folder where the file system has no such files. Raises OSError.
+    """
+    with suppress(OSError, AttributeError):
+        modes = []
+        for mode in (0o777, 0o666):
+            handle = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+            modes.append(stat.S_IMODE(os.fstat(handle).st_mode))
+            os.close(handle)
+        return Permissions(modes[0] | (folder.stat().st_mode & stat.S_ISGID), modes[1])
     probe = folder / f".edgemill-{secrets.token_hex(8)}"
     probe.mkdir()
     try:

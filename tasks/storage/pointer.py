@@ -13,7 +13,8 @@ import posixpath
 from pathlib import Path
 
 from ..errors import NO_SPACE, InputError, OutOfRoom, UsageError
-from .atomic import NO_LINKS, atomic_file, renamed_into
+from .atomic import NO_LINKS, atomic_file, make_link
+from .checksums import json_object
 from .folders import Folder
 from .own_files import plain_path
 
@@ -76,8 +77,7 @@ def _write_on_disk(path: Path, target: str, content: bytes) -> None:
     """Make a symbolic link to `target`, or a file with `content` where the file system has no links."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with renamed_into(path) as temporary:
-            temporary.symlink_to(target)
+        make_link(path, target)
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
@@ -109,9 +109,9 @@ def _read(pointer: Folder) -> bytes | None:
 
 def _target(pointer: Folder, text: bytes) -> str:
     try:
-        content = json.loads(text)
+        content = json_object(text)
         target = content["result"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError):
         raise InputError(
             f"{pointer} is damaged: it is not a pointer to a result as edgemill writes it; remove it"
         ) from None

@@ -14,14 +14,15 @@ def take_over(source: Folder, name: str, target: Folder, as_name: str) -> None:
     """Make the file `name` below `source` also the file `as_name` below `target`, whose own folder is made.
 
     On a disk it is a hard link, or a copy where the file system has none. An object store copies it without sending it
-    here. Between different storages the bytes are read and written. Raises UsageError, OutOfRoom.
+    here. Between different storages the bytes are read and written. `source` is itself no link, and no link in it is
+    followed. Raises UsageError, also for a name that leads out of a folder; OutOfRoom.
     """
     try:
         if source.is_local and target.is_local:
-            new = Path(target.url, as_name)
+            new = Path(target.path(as_name))
             with suppress(FileExistsError):
                 new.parent.mkdir(0o700)
-            link_or_copy(Path(source.url, name), new)
+            link_or_copy(Path(source.path(name)), new, own=2 + name.count("/"))
             return
         same = source.files is target.files or source.files == target.files
         with source.store_errors("read", name), target.store_errors("write", as_name):

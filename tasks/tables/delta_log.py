@@ -4,13 +4,14 @@ have deletion vectors.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
+from ..storage.checksums import json_object
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _SIDECAR = re.compile(r"[\w-][\w.-]*\.parquet")
@@ -41,11 +42,13 @@ def log_files(names: Iterable[str], version: int | None) -> tuple[int, list[str]
     if version > newest:
         raise ValueError(f"its newest version is {newest}")
     start = max((at for at in complete if at <= version), default=-1)
-    missing = [at for at in range(start + 1, version + 1) if at not in commits]
-    if missing:
+    missing = version  # a name may have any number, so the versions before it are not counted through
+    while missing in commits:
+        missing -= 1
+    if missing > start:
         oldest = min((at for at in complete if at > version), default=None)
         since = "" if oldest is None else f"; its oldest version is {oldest}"
-        raise ValueError(f"its log no longer has the commit {missing[-1]}{since}")
+        raise ValueError(f"its log no longer has the commit {missing}{since}")
     return version, [*complete.get(start, []), *(f"{at:020}.json" for at in range(start + 1, version + 1))]
 
 
@@ -83,13 +86,16 @@ def _parts(one: str) -> int:
 
 
 def _actions(path: Path, kind: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The actions of one kind in a file of the log, with their fields in `names`."""
+    """The actions of one kind in a file of the log, with their fields in `names`. Raises ValueError for damage."""
     if path.suffix == ".json":
         with path.open("rb") as lines:
             for line in lines:
-                action = json.loads(line).get(kind) if line.strip() else None
-                if action is not None:
-                    yield action
+                action = json_object(line).get(kind) if line.strip() else None
+                if action is None:
+                    continue
+                if not isinstance(action, dict) or not isinstance(action.get("path"), str):
+                    raise ValueError(f"{path.name} has an action {kind} without a path")
+                yield action
         return
     file = pq.ParquetFile(path)
     schema = file.schema_arrow

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -26,12 +27,13 @@ from ...kernels.graph import Topology
 from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..ids.identity import Ids
 from ..ids.order import offsets
+from ..ingest.directions import DOWN, UP
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
 from .merging import NumberedGraph
 from .order import Order, order_of
 from .programs.arcs import Arcs
-from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
+from .state_index import FORMAT, INDEX, VERSION, NoState, new_place, read_index, sealed
 
 _STEP = 2**24
 """Bytes of a file that are written at once, and that have a checksum of their own: all threads read one large file."""
@@ -75,23 +77,21 @@ def write_state(place: Folder, run: str, state: State) -> int:
     """
     arrays = dict(_arrays(state))
     try:
-        if place.is_local:
-            Path(place.url).mkdir(0o700, parents=True)
-        with ThreadPoolExecutor() as pool:
+        with new_place(place), ThreadPoolExecutor() as pool:
             arrays = dict(zip(arrays, pool.map(_stored, arrays.values()), strict=True))
             written = pool.map(lambda name: _write(place, name, arrays[name]), arrays)
             sums = {name: pool.map(_checksum, _pieces(_content(arrays[name]))) for name in arrays}
             deque(written, 0)  # raises the first error
             files = {name: _entry(arrays[name], list(sums[name])) for name in arrays}
-        index = {
-            "format": FORMAT,
-            "format_version": VERSION,
-            "run": run,
-            "vertices": len(state.graph.ids),
-            "edges": state.graph.edges.edges,
-            "files": files,
-        }
-        place.write(INDEX, sealed(index))
+            index = {
+                "format": FORMAT,
+                "format_version": VERSION,
+                "run": run,
+                "vertices": len(state.graph.ids),
+                "edges": state.graph.edges.edges,
+                "files": files,
+            }
+            place.write(INDEX, sealed(index))
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left on the disk of {place}") from error
@@ -105,16 +105,20 @@ def read_state(place: Folder, run: str) -> State:
     What has its own type in the files is mapped, and pages are copied if they are written to. So the arrays are of one
     type to the compiler, with those of a new graph.
 
-    Raises NoState if there is none, if it is damaged, or if it is of another run.
+    Raises NoState if there is none, if it is damaged, or if it is of another run. Checksums do not detect forgery, and
+    kernels index memory by these arrays: so their lengths and ranges are those of a graph, whoever wrote them.
     """
     index = read_index(place)
-    if index.get("run") != run:
-        raise NoState(f"the state in {place} is of run {index.get('run')}")
+    if index["run"] != run:
+        raise NoState(f"the state in {place} is of run {index['run']}")
     try:
         with ThreadPoolExecutor() as readers:
             found = _read(readers, place, index["files"])
+            flaw = _flaw(readers, found, index["vertices"], index["edges"])
     except OSError as error:
         raise NoState(f"the state in {place} cannot be read: {error.strerror or error}") from None
+    if flaw is not None:
+        raise NoState(f"the state in {place} is not used: {flaw}")
     edges = Topology(_lower_ends(found["first"]), found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
     arcs = Arcs(found.get("ways"), found.get("weight"))
@@ -210,7 +214,8 @@ def _read(readers: Executor, place: Folder, files: Mapping[str, Mapping[str, Any
     checks = []
     for name, file in files.items():
         content, dtype = contents[name], np.dtype(file["dtype"])
-        if len(content) != file["bytes"] or len(file["sha256"]) != -(-len(content) // _STEP):
+        size = len(content)
+        if size != file["bytes"] or size % dtype.itemsize or len(file["sha256"]) != -(-size // _STEP):
             raise _damaged(place, name)
         stored = content.view(dtype)
         is_narrow = dtype.kind == "u" and name not in _BYTES
@@ -240,6 +245,85 @@ def _check(stored: NDArray[Any], wide: NDArray[np.int32] | None, wanted: str) ->
     if wide is not None:
         wide[:] = stored
     return _checksum(_content(stored)) == wanted
+
+
+def _flaw(readers: Executor, found: Mapping[str, NDArray[Any]], vertices: int, edges: int) -> str | None:
+    """What in the arrays is not that of a graph; None if nothing is. Threads look at one array each."""
+    of_ids = ("ids",) if "ids" in found else ("starts", "text")
+    needed = {*of_ids, "first", "high", "forest", *(field.name for field in fields(Order))}
+    if missing := sorted(needed - found.keys()):
+        return f"it has no file {missing[0]}"
+    if others := sorted(found.keys() - needed - {"ways", "weight"}):
+        return f"{others[0]} is not one of its files"
+    lengths = dict.fromkeys(("high", "lam", "time", "count", "remainder", "ways"), edges)
+    lengths |= {"ids": vertices, "starts": vertices + 1, "first": vertices + 1}
+    for name, length in lengths.items():
+        if name in found and len(found[name]) != length:
+            return f"{name} has {len(found[name]):,} values, and not {length:,}"
+    if len(found["forest"]) >= max(vertices, 1):
+        return f"forest has {len(found['forest']):,} of the edges between {vertices:,} vertices"
+    if not _is_partition(found["first"], edges):
+        return "first does not cut the edges by their vertices"
+    checks: dict[str, Callable[[], bool]] = {
+        "ids": lambda: _are_ids(found),
+        "high": lambda: _are_higher_ends(found["first"], found["high"], vertices),
+        "forest": lambda: _ascends(found["forest"]) and _is_within(found["forest"], edges),
+        "time": lambda: _is_within(found["time"], None),
+        "lam": lambda: _is_within(found["lam"], vertices),
+        "count": lambda: bool((found["count"] >= found["lam"]).all()) and _is_within(found["count"], vertices),
+        "remainder": lambda: bool((found["remainder"] <= found["lam"]).all()) and _is_within(found["remainder"], None),
+        "weight": lambda: _are_weights(found, edges),
+    }
+    made = {name: readers.submit(check) for name, check in checks.items()}
+    return next((f"{name} has values that no graph has" for name, check in made.items() if not check.result()), None)
+
+
+def _is_within(values: NDArray[Any], end: int | None) -> bool:
+    """Whether all are at least 0, and below `end` if it is given."""
+    return not len(values) or (values.min() >= 0 and (end is None or values.max() < end))
+
+
+def _ascends(values: NDArray[Any]) -> bool:
+    return bool((values[1:] > values[:-1]).all())
+
+
+def _is_partition(bounds: NDArray[np.int64], end: int) -> bool:
+    """Whether they go from 0 to `end` and never fall."""
+    return bool(bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
+
+
+def _are_ids(found: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether the ids ascend. Text is UTF-8."""
+    if "ids" in found:
+        return _ascends(found["ids"])
+    starts, text = found["starts"], found["text"]
+    if not _is_partition(starts, len(text)):
+        return False
+    ids = _ids(found, len(starts) - 1)
+    try:
+        ids.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return bool(pc.all(pc.greater(ids[1:], ids[:-1]), min_count=0).as_py())
+
+
+def _are_higher_ends(first: NDArray[np.int64], high: NDArray[np.int32], vertices: int) -> bool:
+    """Whether those of a vertex ascend, from above the vertex: so no edge is there twice."""
+    if not _is_within(high, vertices):
+        return False
+    begins = first[:-1][first[1:] > first[:-1]]
+    rises = high[1:] > high[:-1]
+    rises[begins[1:] - 1] = True
+    return bool(rises.all() and (high[begins] > np.flatnonzero(first[1:] > first[:-1])).all())
+
+
+def _are_weights(found: Mapping[str, NDArray[Any]], edges: int) -> bool:
+    """Whether each direction of each edge has a weight. A direction that is not there is none of an edge."""
+    ways, weight = found.get("ways"), found.get("weight")
+    if ways is not None and not (_is_within(ways, (UP | DOWN) + 1) and (ways > 0).all()):
+        return False
+    arcs = edges if ways is None else int(np.bitwise_count(ways).sum(dtype=np.int64))
+    return weight is None or len(weight) == arcs
 
 
 def _damaged(place: Folder, name: str) -> NoState:

@@ -48,22 +48,27 @@ def check_programs(
     `arcs` are the edges of the input with their directions and weights, which the result does not have. Without them,
     programs that depend on these are not checked, nor are programs that did not end by themselves.
     """
-    checked, left, hidden = [], [], []
+    checked: list[str] = []
+    left: list[str] = []
+    hidden: list[str] = []
     known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
     for record in manifest["programs"]:
         name = record["name"]
         is_weighted = name == "sssp" or bool(record["parameters"].get("weighted"))
         ended = record["converged"] or name == "labels"
-        if name in _BY_EDGES and ended:
-            _BY_EDGES[name](edges, vertices, record)
-            checked.append(name)
-        elif name not in _BY_ARCS or not ended:
-            left.append(name)
-        elif known is None or (is_weighted and known.weight is None):
-            hidden.append(name)
-        else:
-            _BY_ARCS[name](known, vertices, record)
-            checked.append(name)
+        try:
+            if name in _BY_EDGES and ended:
+                _BY_EDGES[name](edges, vertices, record)
+                checked.append(name)
+            elif name not in _BY_ARCS or not ended:
+                left.append(name)
+            elif known is None or (is_weighted and known.weight is None):
+                hidden.append(name)
+            else:
+                _BY_ARCS[name](known, vertices, record)
+                checked.append(name)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # of what the manifest says of it
+            raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
     others = f"; not checked: {', '.join(left)}" if left else ""
     if hidden:
         others += f"; not checked without the input, which has directions and weights: {', '.join(hidden)}"

@@ -22,7 +22,17 @@ from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
 from .programs import arcs_known, check_distance_table, check_programs
 from .reading import Flaw, Int, reject
-from .tables import EdgeTable, VertexTable, check_files, counted, edge_at, read_edges, read_manifest, read_vertices
+from .tables import (
+    EdgeTable,
+    VertexTable,
+    check_files,
+    counted,
+    edge_at,
+    read_edges,
+    read_manifest,
+    read_vertices,
+    refuse_replaced,
+)
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -66,8 +76,8 @@ def verify(
     certified, not computed again (see `tasks/verify/bounds.py`). Takes about 200 bytes of memory an edge, and 50 bytes
     a triangle for at most 2^25 triangles, or for those of one level if it has more.
 
-    Raises UsageError if there is no folder `out`, InputError if the input cannot be read, and for tables the errors of
-    `open_source`. Flaws of the result are in the report.
+    Raises UsageError if there is no folder `out`, InputError if the input cannot be read or if another run replaces the
+    result meanwhile, and for tables the errors of `open_source`. Flaws of the result are in the report.
     """
     if table_version is not None and input_path is None:
         raise UsageError(f"version {table_version} of the input is named, and no input: name both")
@@ -83,7 +93,10 @@ def verify(
         live = live_files(path, table_version, manifest["input"].get("table"))
     if checklist.run("files", lambda: _files(folder, manifest)) is not None:
         _check_tables(checklist, folder, manifest, path, live)
-    return VerifyReport(checklist.checks)
+    report = VerifyReport(checklist.checks)
+    if not report.ok:
+        refuse_replaced(folder, manifest)
+    return report
 
 
 class _Checklist:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,10 +14,45 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..ids.display import display_id
-from ..storage.checksums import is_intact
+from ..storage.checksums import is_intact, json_object
 from ..storage.folders import Folder
+from ..storage.own_files import NOT_A_FILE, plain_path
 from .reading import Flaw, Int, id_array, positions, read_table
+
+_TEXTS, _SHARES = [str], dict.fromkeys(("median", "mean", "exact", "below"), float)
+_LAMBDA = {"max": int, "sum": int, "histogram": [[int]], "vertices?": [[int]]}
+_KEYS: Any = {
+    "input": {
+        **dict.fromkeys(("source_column", "target_column", "id_type"), str),
+        "table?": {"format": str, "location": str, "version": int},
+        "vertices?": {"columns": _TEXTS, "label?": str, "rows": int, "unknown": int, "missing": int},
+        "layout?": {"format": str, "delimiter": str, "header": bool, "comment": str, "types": [[str]]},
+        "where?": {"condition": str, "types": {}},
+        "weights?": {"column": str, "repeats": str},
+        **{"format?": str, "bipartite?": str},
+    },
+    "counts": {
+        **dict.fromkeys(("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices"), int),
+        "triangles?": int,
+        "filtered?": int,
+    },
+    "converged": bool,
+    "partitions": [dict.fromkeys(("partition", "owned", "inner", "peripheral", "cut"), int)],
+    "outputs": [{"path": str, "rows": int, "bytes": int, "sha256": str}],
+    "lambda?": _LAMBDA,
+    "lambda_high?": _LAMBDA,
+    "bounding?": {"estimates?": {"column": str, "error?": _SHARES}, "shards?": {}},
+    "programs?": [
+        {
+            **{"name": str, "columns": _TEXTS, "edge_columns?": _TEXTS, "parameters": {}, "facts?": {}},
+            **{"supersteps": int, "converged": bool},
+        }
+    ],
+    "tracks?": {"next": int},
+}
+"""Keys of the manifest that the checks use, and their types. With ? a key may be absent or null."""
 
 
 @dataclass(frozen=True)
@@ -70,29 +105,55 @@ def counted(values: NDArray[np.int32]) -> list[list[int]]:
 
 def read_manifest(out: Folder) -> dict[str, Any]:
     """The parsed manifest.json. Raises Flaw if it is missing, changed, or lacks keys that the checks use."""
-    path, content = f"{out}/manifest.json", out.read("manifest.json")
+    path = f"{out}/manifest.json"
+    try:
+        content = out.read("manifest.json")
+    except OSError as error:
+        if error.errno not in NOT_A_FILE:
+            raise
+        raise Flaw(f"{path} is a link, a pipe or a device, and not a file") from error
     if content is None:
         raise Flaw(f"{path} is not there, so this is not a complete result")
     try:
         if not is_intact(content):
             raise Flaw(f"{path} has changed: it is not what edgemill wrote")
-        manifest: dict[str, Any] = json.loads(content)
-        for key, parts in {
-            "input": ("source_column", "target_column", "id_type"),
-            "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
-            **({} if manifest["lambda"] is None else {"lambda": ("max", "sum", "histogram")}),
-        }.items():
-            for part in parts:
-                manifest[key][part]
-        if not isinstance(manifest["converged"], bool):
-            raise TypeError("converged")
-        for entry in manifest["partitions"]:
-            _ = entry["partition"], entry["owned"], entry["inner"], entry["peripheral"], entry["cut"]
+        manifest = json_object(content)
+        manifest["lambda"]  # null in a run without λ, and never absent
+        _check_types(manifest, _KEYS, "")
         for entry in manifest["outputs"]:
-            _ = entry["path"], entry["rows"], entry["bytes"], entry["sha256"]
+            plain_path(entry["path"])
     except (ValueError, KeyError, TypeError) as error:
         raise Flaw(f"{path} cannot be read: {type(error).__name__} {error}") from error
     return manifest
+
+
+def refuse_replaced(out: Folder, manifest: dict[str, Any]) -> None:
+    """Raises InputError if the manifest is another one now, so that a flaw may be of rows of two results."""
+    try:
+        if read_manifest(out) == manifest:
+            return
+    except Flaw:
+        pass
+    raise InputError(f"{out} changed during the run: another run replaced the result, or it was removed; run again")
+
+
+def _check_types(value: Any, wanted: Any, key: str) -> None:
+    """Raises KeyError for a key that is missing, TypeError for a value of another type, with its name."""
+    if isinstance(wanted, type):
+        ok = isinstance(value, int | float) if wanted is float else isinstance(value, wanted)
+        if not ok or (isinstance(value, bool) and wanted is not bool):
+            raise TypeError(key)
+    elif not isinstance(value, type(wanted)):
+        raise TypeError(key)
+    elif isinstance(wanted, list):
+        for at, inner in enumerate(value):
+            _check_types(inner, wanted[0], f"{key}.{at}")
+    else:
+        for name, inner in wanted.items():
+            own = name.rstrip("?")
+            if own != name and value.get(own) is None:
+                continue
+            _check_types(value[own], inner, f"{key}.{own}".lstrip("."))
 
 
 def check_files(out: Folder, outputs: list[dict[str, Any]]) -> None:
@@ -108,6 +169,8 @@ def check_files(out: Folder, outputs: list[dict[str, Any]]) -> None:
     for name in sorted(present ^ listed.keys()):
         raise Flaw(f"{name} is not in the manifest" if name in present else f"{name} is missing")
     for name, entry in sorted(listed.items()):
+        if out.is_local and os.path.realpath(root + name) != os.path.join(os.path.realpath(root), name):
+            raise Flaw(f"{name} is a symbolic link, or in one")
         if found[name] != entry["bytes"]:
             raise Flaw(f"{name} has {found[name]} bytes; the manifest says {entry['bytes']}")
         with files.open(root + name, "rb") as file:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -19,20 +19,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....tasks.errors import InputError, UsageError
+from ....tasks.storage.checksums import json_object
 from ....tasks.storage.folders import Folder
 from ....tasks.storage.stores import store_errors
 from ....tasks.tables.delta_log import log_files
 from ...results.result import Result
 from ..manifest import OutputRecord
-from .files import add_file, create, refuse_link, sync
+from .files import add_file, adding_to, create, refuse_link, remove_left, replace, sync
 from .types import declared
 
 RUN = "edgemill.run"
 """Key of the run's id in a commit's metadata."""
 LOG = "_delta_log"
 _LAST_CHECKPOINT = "_last_checkpoint"
-_OWN = re.compile(rf"\d{{8}}T\d{{6}}-[0-9a-f]{{6}}-part-\d+\.parquet|\..*\.edgemill-[0-9a-f]{{8}}|{LOG}")
-"""Names of files that edgemill writes to the folder of a table."""
+_DATA = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}-part-\d+\.parquet")
+"""Names of files of data that edgemill writes to the folder of a table."""
+_TEMPORARY = re.compile(r"\..*\.edgemill-[0-9a-f]{8}")
+"""Names of files that a writer has not finished."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def refuse_foreign(table: Folder) -> None:
     newest = _newest(table)
     if newest is None:
         if not all(
-            _OWN.fullmatch(name) for name in table.names()
+            name == LOG or _DATA.fullmatch(name) or _TEMPORARY.fullmatch(name) for name in table.names()
         ):  # an interrupted run may have left files without a log
             raise UsageError(f"{table} exists and is not a Delta table: set another output.delta_path")
     elif RUN not in _information(table, newest):
@@ -65,13 +68,21 @@ def refuse_foreign(table: Folder) -> None:
 def commit(result: Result, name: str, table: Folder) -> Committed | None:
     """Make the table `name` of a result the next version of the Delta table at `table`.
 
-    Does nothing if it is the newest version already. Removes files that only versions before the previous one have.
-    Returns None if another writer has created this version: call again. Raises UsageError if something else exists or
-    the table cannot be written, InputError for damage, OutOfRoom.
+    Does nothing if it is the newest version already. Removes files that only versions before the previous one have,
+    and what killed runs left. Returns None if another writer has created this version, or another run has replaced the
+    result: open it and call again. Raises UsageError if something else exists or the table cannot be written,
+    InputError for damage, OutOfRoom.
     """
+    refuse_foreign(table)
+    with adding_to(table) as is_only:
+        return _commit(result, name, table, is_only)
+
+
+def _commit(result: Result, name: str, table: Folder, is_only: Callable[[], bool]) -> Committed | None:
     import deltalake
 
-    refuse_foreign(table)
+    for folder in (table, table.subfolder(LOG)):
+        remove_left(folder)
     newest = _newest(table)
     run = result.manifest.run
     records = [record for record in result.manifest.outputs if PurePosixPath(record.path).parent.name == name]
@@ -82,6 +93,8 @@ def commit(result: Result, name: str, table: Folder) -> Committed | None:
     for new, record in files.items():
         add_file(result.place, record.path, record.bytes, table, new)
     sync(table)  # before the commit that refers to them
+    if result.is_replaced:  # by a run of the same night: the files may be of both
+        return None
     version = 0 if newest is None else newest + 1
     with TemporaryDirectory(prefix="edgemill-") as copied:
         log = Path(copied, LOG)
@@ -99,11 +112,8 @@ def commit(result: Result, name: str, table: Folder) -> Committed | None:
             return None
         sync(table.subfolder(LOG))
         for path in sorted(set(log.iterdir()) - {log / _commit_name(version), *copies}):
-            table.write(
-                f"{LOG}/{path.name}", path.read_bytes()
-            )  # a checkpoint, which deltalake writes from time to time
-    if newest is not None:
-        _sweep(table, newest, {*files})
+            replace(table, f"{LOG}/{path.name}", path.read_bytes())  # a checkpoint, from time to time
+    _sweep(table, newest, {*files}, is_only)
     return Committed(version, True, tuple(left_out))
 
 
@@ -184,22 +194,31 @@ def _copy_log(table: Folder, newest: int | None, log: Path) -> set[Path]:
 
 def _information(table: Folder, version: int) -> dict[str, Any]:
     """The metadata of a version's commit."""
-    actions = _actions(table, version)
-    return next((dict(action["commitInfo"]) for action in actions if "commitInfo" in action), {})
+    found = (action["commitInfo"] for action in _actions(table, version) if "commitInfo" in action)
+    return next((own for own in found if isinstance(own, dict)), {})
 
 
 def _actions(table: Folder, version: int) -> Sequence[dict[str, Any]]:
     try:
         lines = _read(table, _commit_name(version)).splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
+        return [json_object(line) for line in lines if line.strip()]
     except ValueError as error:
         raise InputError(f"the log of the Delta table {table} cannot be read: {error}") from error
 
 
-def _sweep(table: Folder, before: int, live: set[str]) -> None:
-    """Remove files that version `before` had removed. Files of that version stay, for its current readers."""
-    gone = {str(action["remove"]["path"]) for action in _actions(table, before) if "remove" in action}
-    for name in sorted(gone - live):
+def _sweep(table: Folder, before: int | None, live: set[str], is_only: Callable[[], bool]) -> None:
+    """Remove files of data that version `before` had removed, and those of no version if this run `is_only` writer.
+
+    Files of version `before` stay, for its current readers, and those that are `live` now. The log may name any file;
+    only files that edgemill adds to a table are removed.
+    """
+    actions = [] if before is None else _actions(table, before)
+    added, removed = (
+        {str(own.get("path")) for action in actions if isinstance(own := action.get(kind), dict)}
+        for kind in ("add", "remove")
+    )
+    gone = {*table.names()} - added if is_only() else removed
+    for name in sorted(filter(_DATA.fullmatch, gone - live)):
         table.remove(name)
 
 

@@ -5,12 +5,16 @@ A commit is added to the log atomically, and only if no other commit has its num
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ....tasks.errors import NO_SPACE, OutOfRoom, UsageError
-from ....tasks.storage.atomic import create_file, link_or_copy, sync_folder
+from ....tasks.storage.atomic import atomic_file, create_file, link_or_copy, remove_unfinished, sync_folder
 from ....tasks.storage.folders import Folder
+from ....tasks.storage.own_files import take_flock
 
 
 def add_file(source: Folder, name: str, size: int, folder: Folder, new: str) -> None:
@@ -27,7 +31,7 @@ def add_file(source: Folder, name: str, size: int, folder: Folder, new: str) -> 
     target = Path(folder.path(new))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        link_or_copy(Path(source.path(name)), target)
+        link_or_copy(Path(source.path(name)), target, own=2 + name.count("/"))
     except OSError as error:
         raise _write_error(error, folder, new) from error
 
@@ -42,6 +46,46 @@ def create(folder: Folder, name: str, content: bytes) -> bool:
         return create_file(path, content)
     except OSError as error:
         raise _write_error(error, folder, name) from error
+
+
+def replace(folder: Folder, name: str, content: bytes) -> None:
+    """Create or replace a file atomically: readers of a table look at all files of its log. Raises as `create`."""
+    if not folder.is_local:
+        folder.write(name, content)
+        return
+    try:
+        with atomic_file(Path(folder.path(name))) as file:
+            file.write(content)
+    except OSError as error:
+        raise _write_error(error, folder, name) from error
+
+
+@contextmanager
+def adding_to(folder: Folder) -> Iterator[Callable[[], bool]]:
+    """Tell other runs that this one adds files to a table. Yields a function: whether no other run does.
+
+    That cannot be told in a store, nor where the file system has no locks. Raises UsageError, OutOfRoom.
+    """
+    if not folder.is_local:
+        yield lambda: False
+        return
+    path = Path(folder.path())
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _write_error(error, folder, ".") from error
+    try:
+        take_flock(handle, fcntl.LOCK_SH)  # another run that holds it alone removes a few files
+        yield lambda: take_flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+
+
+def remove_left(folder: Folder) -> None:
+    """Remove what killed runs left unfinished in a folder on a disk."""
+    if folder.is_local:
+        remove_unfinished(Path(folder.path()))
 
 
 def sync(folder: Folder) -> None:

@@ -16,7 +16,16 @@ from .bounds import (
     StreamRecord,
     TracksRecord,
 )
-from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest, write_manifest
+from .files import (
+    MANIFEST_NAME,
+    folders_in_use,
+    is_exact,
+    is_result,
+    next_track,
+    read_manifest,
+    run_of,
+    write_manifest,
+)
 from .inputs import (
     BATCH,
     FrameRecord,
@@ -62,10 +71,12 @@ __all__ = [
     "VerticesRecord",
     "WeightRecord",
     "WhereRecord",
+    "folders_in_use",
     "is_exact",
     "is_result",
     "next_track",
     "read_manifest",
+    "run_of",
     "versions",
     "write_manifest",
 ]

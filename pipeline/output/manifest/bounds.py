@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from .records import Record
+from .records import Int64, Record
 
 
 class PartitionRecord(Record):
@@ -104,15 +104,15 @@ class BoundingRecord(Record):
 class ExchangeRecord:  # a dataclass: a run may have thousands, and one takes a fifth of a model's memory
     """One exchange between partitions."""
 
-    exchange: int
-    step: int
-    open_bands: int
-    settled: int
+    exchange: Int64
+    step: Int64
+    open_bands: Int64
+    settled: Int64
     """Edges whose λ is known after the exchange."""
-    unsettled: int
-    messages: int
-    bytes: int
-    evaluations: int
+    unsettled: Int64
+    messages: Int64
+    bytes: Int64
+    evaluations: Int64
     seconds: float
 
 
@@ -121,9 +121,9 @@ class LambdaRecord(Record):
 
     max: int
     sum: int
-    histogram: list[tuple[int, int]]
+    histogram: list[tuple[Int64, Int64]]
     """Pairs of λ and its number of edges, ascending."""
-    vertices: list[tuple[int, int]] | None = None
+    vertices: list[tuple[Int64, Int64]] | None = None
     """Pairs of λ and the number of vertices whose highest λ it is, ascending; without vertices that have no edge. Null
     in results of earlier releases.
     """

@@ -19,6 +19,13 @@ from .updates import UpdateRecord
 FORMAT_VERSION = 1
 
 
+def _distinct(outputs: list[OutputRecord]) -> list[OutputRecord]:
+    """Raises ValueError if two files have one name: an update takes each over under its table and name."""
+    if len({tuple(output.path.rsplit("/", 2)[-2:]) for output in outputs}) < len(outputs):
+        raise ValueError("two files have one name")
+    return outputs
+
+
 class RunManifest(Record):
     """What any run records."""
 
@@ -27,7 +34,7 @@ class RunManifest(Record):
     run: Annotated[str, AfterValidator(plain_name)]
     """The run's id, as in log.jsonl."""
     versions: dict[str, str]
-    settings: dict[str, Any]
+    settings: dict[str, dict[str, Any]]
     """Settings in effect, without storage options."""
     started: AwareDatetime
     finished: AwareDatetime
@@ -42,7 +49,7 @@ class RunManifest(Record):
     """Vertex programs, in the order of their columns."""
     update: UpdateRecord | None = None
     """Null if the result was not made from an earlier one."""
-    outputs: list[OutputRecord]
+    outputs: Annotated[list[OutputRecord], AfterValidator(_distinct)]
 
     @property
     def seconds(self) -> float:

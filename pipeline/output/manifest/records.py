@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, field_validator
 
 from ....tasks.storage.own_files import plain_path
+
+Int64: TypeAlias = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A number in a list, which `Record` does not check."""
+_TABLE_FILE = re.compile(r"(?:edgemill-[^/]+/)?[a-z_]+/[^/]+\.parquet")
 
 
 class Record(BaseModel):
     """An object in the manifest. Reading ignores unknown keys: later releases may add keys within a format version."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
+
+    @field_validator("*")
+    @classmethod
+    def _fits_64_bits(cls, value: Any) -> Any:
+        """No count of a run is larger, and no type of NumPy or Arrow."""
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("it does not fit 64 bits")
+        return value
 
     def _repr_html_(self) -> str:
         from ...results.notebook.record import record_html
@@ -108,11 +121,17 @@ class ProgramRecord(Record):
     """Columns that it added to the table of edges."""
 
 
+def _table_file(path: str) -> str:
+    if not _TABLE_FILE.fullmatch(plain_path(path)):
+        raise ValueError(f"{path!r} is not the name of a file of a table")
+    return path
+
+
 class OutputRecord(Record):
     """One file of the result."""
 
-    path: Annotated[str, AfterValidator(plain_path)]
-    """Relative to the result's folder."""
-    rows: int
-    bytes: int
+    path: Annotated[str, AfterValidator(_table_file)]
+    """Relative to the result's folder: the table and the file, in object stores after the folder of the run."""
+    rows: NonNegativeInt
+    bytes: NonNegativeInt
     sha256: str

@@ -106,7 +106,8 @@ class LargestChanges:
 
 def compare(old: Result, new: Result, largest: LargestChanges) -> Diff:
     """Compare two results as `diff` does, and collect the largest changes in `largest`."""
-    return _compare(_Plan(old, new, TOLERANCE), None, largest)
+    with old.reading(), new.reading():
+        return _compare(_Plan(old, new, TOLERANCE), None, largest)
 
 
 def diff(
@@ -131,9 +132,14 @@ def diff(
     of changes; for a negative tolerance; or if `output` exists or cannot be written. Raises InputError for damage.
     """
     before, after = (side if isinstance(side, Result) else Result(side) for side in (old, new))
-    plan = _Plan(before, after, tolerance)
+    with before.reading(), after.reading():
+        return _diff(_Plan(before, after, tolerance), output, overwrite)
+
+
+def _diff(plan: _Plan, output: Folder | str | os.PathLike[str] | None, overwrite: bool) -> Diff:
     if output is None:
         return _compare(plan, None)
+    before, after = plan.old, plan.new
     with new_folder(output, (EDGES, DN_GRAPHS, VERTICES, SUMMARY), overwrite, (before.place, after.place)) as folder:
         found = _compare(plan, folder)
         with new_file(folder / SUMMARY) as file:

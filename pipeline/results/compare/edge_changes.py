@@ -23,7 +23,7 @@ def changed_edges(old: Result, new: Result) -> Iterator[pa.Table]:
     """
     schema = edge_schema(new)
     ids = schema.names[:2]
-    before, after = (sorted_batches(result.place, result.edges, [*ids, "lambda"]) for result in (old, new))
+    before, after = (sorted_batches(result.edges, [*ids, "lambda"]) for result in (old, new))
     for blocks in aligned_blocks(before, after, keys=2):
         if blocks[0] is not None and blocks[1] is not None and blocks[0].equals(blocks[1]):
             continue

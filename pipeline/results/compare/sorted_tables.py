@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from ....tasks.errors import InputError
-from ....tasks.storage.folders import Folder
-from ..read_errors import read_errors
 from ..streaming import stream
+
+if TYPE_CHECKING:
+    from ..frames.table import ResultTable
 
 Key = tuple[Any, ...]
 
@@ -20,9 +20,9 @@ BLOCK_ROWS = 1 << 16
 """Rows that are compared at once. Small blocks of two similar tables are often equal, which is fast to test."""
 
 
-def sorted_batches(folder: Folder, table: ds.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Batches of the columns `columns` of a table of the result at `folder`, in order. Raises InputError for damage."""
-    with read_errors(folder):
+def sorted_batches(table: ResultTable, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Batches of the columns `columns` of a table, in order. Raises InputError as `Result.reading` does."""
+    with table.reading():
         yield from stream(table, columns, batch_rows=BLOCK_ROWS)
 
 

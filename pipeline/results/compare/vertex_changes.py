@@ -142,7 +142,7 @@ class VertexComparison:
         Raises InputError for damage.
         """
         names = ["id", *self._columns]
-        before, after = (sorted_batches(side.place, side.vertices, names) for side in self._sides)
+        before, after = (sorted_batches(side.vertices, names) for side in self._sides)
         for blocks in aligned_blocks(before, after, keys=1):
             if blocks[0] is not None and blocks[1] is not None and blocks[0].equals(blocks[1]):
                 continue

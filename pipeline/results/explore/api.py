@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,7 @@ from urllib.parse import parse_qsl
 
 import pyarrow as pa
 
-from ....tasks.errors import EdgemillError
 from ....tasks.ids.display import display_id
-from ....tasks.storage.stores import store_errors
-from ...output.manifest import MANIFEST_NAME
 from ..group_tables import value_text
 from ..groups.attributes import label_column, labels_of
 from ..result import Result
@@ -70,7 +66,6 @@ class Api:
     def __init__(self, result: Result) -> None:
         self._queries = Queries(result)
         self._result = result
-        self._version = self._manifest_version()
         self.by_path: dict[str, tuple[Handler, set[str]]] = {
             "/api/result": (self._of_result, set()),
             "/api/hierarchy": (self._of_hierarchy, {"component", "depth", "most"}),
@@ -85,23 +80,7 @@ class Api:
 
     def replaced(self) -> bool:
         """Whether another run has replaced the result since it was opened."""
-        try:
-            return self._manifest_version() != self._version
-        except EdgemillError:  # the store cannot be reached; an answer that needs the store reports it
-            return False
-
-    def _manifest_version(self) -> str | None:
-        """A text that changes when the manifest is replaced; None if it does not exist."""
-        place = self._result.place
-        place.files.invalidate_cache()
-        try:
-            if place.is_local:  # without owner, mode and link count, which a backup changes
-                found = os.stat(place.path(MANIFEST_NAME))
-                return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
-            with store_errors("look at", str(place)):
-                return str(place.files.ukey(place.path(MANIFEST_NAME)))
-        except OSError:
-            return None
+        return self._result.is_replaced
 
     def _of_result(self, params: Parameters) -> dict[str, Any]:
         manifest = self._result.manifest

@@ -17,7 +17,6 @@ from ....tasks.errors import UsageError
 from ....tasks.ids.display import display_id, parse_id
 from ..lookup import SearchResult, sorted_table
 from ..queries import dn_graph_members
-from ..read_errors import read_errors
 from ..result import Result
 from ..rows import Component, DNGraph, Vertex, find, path_to_root, rows_of
 from ..top_k import top_k
@@ -71,7 +70,7 @@ class Queries:
     def next_vertices(self, id: pa.Scalar, most: int) -> list[int | str]:
         """The `most` ids that follow `id` in the table."""
         after = {"columns": ["id"], "filter": ds.field("id") > id, "batch_readahead": 1}
-        with read_errors(self.result.place):
+        with self.result.reading():
             return [display_id(id) for id in self.result.vertices.scanner(**after).head(most)["id"].to_pylist()]
 
     def component(self, id: int) -> Component | None:
@@ -90,7 +89,7 @@ class Queries:
         field = ds.field("parent")
         where = field.is_null() if parents is None else field.isin(pa.array(parents, pa.int64()))
         largest = LargestChildren(most)
-        with read_errors(self.result.place):
+        with self.result.reading():
             for batch in self._components.to_batches(columns=list(LargestChildren.COLUMNS), filter=where):
                 largest.add(batch)
         return largest.by_parent(parents is None)

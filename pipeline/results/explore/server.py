@@ -37,6 +37,7 @@ from http import HTTPStatus
 from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
+from io import BufferedReader, BytesIO
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -108,10 +109,10 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
     """Seconds for a browser to receive its answer."""
 
-    def parse_request(self) -> bool:
-        complete = super().parse_request()
-        self.server.has_request(self.connection)
-        return complete
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = BufferedReader(BytesIO(self.server.taken(self.connection)))
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ import pyarrow.dataset as ds
 from ....tasks.errors import UsageError
 from ....tasks.storage.folders import Folder
 from ...output.manifest import Manifest
-from ..read_errors import read_errors
 from . import arrow_to_frame, arrow_to_graph
 from .dask_frame import to_dask_frame
 from .dn_graph_edges import dn_graph_edges, dn_graph_vertices
@@ -31,6 +30,8 @@ class _Tables(Protocol):
     """The part of a Result that conversions to graphs need."""
 
     manifest: Manifest
+
+    def reading(self) -> AbstractContextManager[None]: ...
 
     @property
     def edges(self) -> ResultTable: ...
@@ -73,10 +74,14 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         made._unfiltered = self._unfiltered or self
         return made
 
+    def reading(self) -> AbstractContextManager[None]:
+        """A context for reading its rows: `Result.reading` of its result."""
+        return nullcontext() if self._tables is None else self._tables().reading()
+
     def to_arrow(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
         """A pyarrow.Table."""
         names = None if columns is None else self._known(columns)
-        with _reading(self._folder):
+        with self.reading():
             return self.to_table(columns=names, filter=filter)
 
     def to_pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
@@ -103,7 +108,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         The workers that compute it read the result's files and must have access to them. Partitions have the types of
         `to_pandas`, except text, which has Dask's type.
         """
-        with _reading(self._folder):
+        with self.reading():
             files = (self._unfiltered or self).get_fragments()
             pieces = [part for file in files for part in file.split_by_row_group(self._filter)]
         return to_dask_frame(
@@ -185,11 +190,11 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         if not self.files or not all(path in digests for path in self.files):
             return None
         files = [SealedFile(path, digests[path]) for path in self.files]
-        with _reading(self._folder):
+        with self.reading():
             return cudf_of_files(files, self.filesystem, names)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        with _reading(self._folder):
+        with self.reading():
             yield from self.to_batches()
 
     def _with_attributes(self) -> pa.Table:
@@ -223,7 +228,3 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             f"the table {self._name} cannot be converted to this graph: edges, vertices and dn_graphs convert to "
             "NetworkX and igraph, hierarchy to NetworkX"
         )
-
-
-def _reading(folder: Folder | None) -> Any:
-    return nullcontext() if folder is None else read_errors(folder)

@@ -19,7 +19,6 @@ from ...calls.arguments import ResultOrPath, open_result, plain_id
 from ..frames.group_edges import GroupEdges
 from ..lookup import RowGroup, sorted_table
 from ..queries import edges_of, find_group
-from ..read_errors import read_errors
 from ..result import Result
 from ..rows import Group, path_to_root
 
@@ -67,7 +66,7 @@ def ktruss_groups(result: ResultOrPath, k: int) -> pa.Table:
     """
     result = open_result(result)
     level = _level(result, k)
-    with read_errors(result.place):
+    with result.reading():
         rows = result.hierarchy.to_table(filter=pc.field("k") >= level)
     # A component whose parent is at this level too is part of that larger component.
     rows = rows.filter(pc.invert(pc.is_in(rows["parent"], value_set=rows["component"])))

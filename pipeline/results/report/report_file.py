@@ -16,7 +16,7 @@ from ....tasks.storage.folders import Folder
 from ...monitor.events import Events
 from ...nightly.night import previous_result
 from ...output.folder_staging import REPORT_NAME
-from ...output.manifest import Manifest, read_manifest
+from ...output.manifest import Manifest
 from ...output.new_path import new_file
 from ...output.store_staging import RUN
 from ..result import Result
@@ -31,7 +31,7 @@ def write_report(
     `overwrite` replaces if it exists.
 
     Raises UsageError if `out` has no result, if the file cannot be written, exists without `overwrite`, or would lie in
-    the result; InputError for damage; OutOfRoom or OSError for a full disk.
+    the result; InputError for damage, or if another run replaces the result; OutOfRoom or OSError for a full disk.
     """
     result = Result(out)
     if output is not None:
@@ -57,11 +57,9 @@ def _page(result: Result) -> bytes:
     from .changes import compare_nights
     from .page import page
 
-    since = compare_nights(result, partial(previous_result, result), Events())
-    content = page(result, result.place.absolute, since)
-    if (now := read_manifest(result.place).run) != result.manifest.run:
-        raise UsageError(f"{result.place} was replaced by the result of run {now}: write the report again")
-    return content
+    with result.reading():
+        since = compare_nights(result, partial(previous_result, result), Events())
+        return page(result, result.place.absolute, since)
 
 
 def _name_in(folder: Folder, manifest: Manifest) -> str:

@@ -24,13 +24,16 @@ from ..result import Result
 
 
 def import_early() -> None:
-    """Start to import what pages need, in a thread. `add_report` meets any error of the import."""
+    """Start to import what pages need, in a thread. `add_report` meets any error of the import.
+
+    The interpreter waits for the thread at its end: native libraries must not be loaded while it frees its own memory.
+    """
 
     def importing() -> None:
         with suppress(Exception):
             import_module(".page", __package__)
 
-    Thread(target=importing, daemon=True).start()
+    Thread(target=importing, name="edgemill-report").start()
 
 
 def add_report(

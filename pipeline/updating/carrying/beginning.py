@@ -40,6 +40,7 @@ def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool
     why: str | None
     try:
         base = earlier_result(settings, call.night) if batch is None else batch.base
+        call.reads(base)
         why = None if base is None else obstacle(settings, base, source, has_client)
     except NotUsable as error:
         base, why = None, str(error)

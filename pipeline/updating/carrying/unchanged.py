@@ -67,6 +67,7 @@ def take_over_unchanged(call: Call, source: Source, known: str | None, digests: 
         raise
     except (EdgemillError, NotUsable):
         return None  # the update that follows tells why
+    call.reads(base)
     if base is None or not is_same(settings, base, source, known, digests):
         return None
     lineage = lineage_to(call, source, base)
@@ -129,7 +130,9 @@ def take_all(result: Result, folder: Folder) -> list[OutputFile]:
 def lineage_to(call: Call, source: Source, base: Result) -> Lineage:
     """The earlier results from which DN-graphs take their tracks: those of the series, or else the earlier result."""
     if call.night is not None:
-        return lineage_of(call.night, source.id_type, call.events)
+        lineage = lineage_of(call.night, source.id_type, call.events)
+        call.reads(lineage.before)
+        return lineage
     tracks = base.manifest.tracks
     day = str(base.manifest.settings.get("nightly", {}).get("date") or "")
     return Lineage(1 if tracks is None else tracks.next, base, day)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ....tasks.dense.earlier import EarlierGroups, GroupTables, earlier_groups
 from ....tasks.publish.lambda_columns import BucketVertices
 from ....tasks.update.merging import Change
-from ...results.read_errors import read_errors
 from ...results.result import Result
 from ..beside import beside
 from ..start import Start
@@ -42,7 +41,7 @@ class EarlierTables:
 
 def _groups_of(result: Result, change: Change) -> EarlierGroups:
     """The groups of a result, with vertices in the numbering of the change since."""
-    with read_errors(result.place), ThreadPoolExecutor(3) as readers:
+    with result.reading(), ThreadPoolExecutor(3) as readers:
         hierarchy, graphs, vertices = readers.map(
             lambda wanted: wanted[0].to_table(columns=wanted[1]),
             [
@@ -75,7 +74,7 @@ def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 def _values_of(result: Result, change: Change) -> BucketVertices:
     """The values of the vertices of a result, in the numbering of the change since."""
-    with read_errors(result.place):
+    with result.reading():
         table = result.vertices.to_table(columns=["degree", "triangles", "lambda"])
 
     def column(name: str, dtype: type[Any]) -> NDArray[Any]:

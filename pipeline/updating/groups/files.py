@@ -15,7 +15,6 @@ from ....tasks.publish.writing import OutputFile, TableFormat
 from ....tasks.storage.folders import folder_at
 from ....tasks.storage.taking_over import take_over
 from ...output.manifest import OutputRecord
-from ...results.read_errors import read_errors
 from ...results.result import Result
 from ..file_ranges import FileRange, file_ranges, files_of
 
@@ -43,7 +42,7 @@ def write_group_files(
 
 def _ranges(table: GroupTable, base: Result, may_keep: bool) -> list[FileRange]:
     files = [file for file in files_of(base.manifest, table.name) if file.rows]
-    with read_errors(base.place):
+    with base.reading():
         firsts = [_first_id(base, file) for file in files]
         if firsts != sorted(firsts):  # of several buckets, which share groups
             files, firsts = [], []

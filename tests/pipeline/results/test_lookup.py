@@ -32,7 +32,6 @@ from edgemill.pipeline import (
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.results import lookup
 from edgemill.pipeline.results import top_k as top_k
-from edgemill.tasks.storage.folders import Folder
 from known_graphs import FACEBOOK
 from made import Edge, made
 
@@ -124,9 +123,9 @@ def test_several_threads_read_footers_once(many: Result, monkeypatch: pytest.Mon
     result, read, together = Result(many.path), lookup._row_groups, Barrier(8)
     made: list[Any] = []
 
-    def counted(place: Folder, table: Any) -> list[lookup.RowGroup]:
+    def counted(table: Any) -> list[lookup.RowGroup]:
         made.append(table)
-        return read(place, table)
+        return read(table)
 
     def asked(vertex: int) -> list[Group]:
         together.wait()

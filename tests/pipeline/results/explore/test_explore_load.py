@@ -93,24 +93,65 @@ def test_a_thousand_requests_of_two_hundred_clients(result: Result) -> None:
     assert 1 < most[0] <= connections._THREADS
 
 
-def test_idle_clients_are_closed_under_load(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Idle clients hold all threads; half of them have sent part of a request. Other clients are served."""
-    monkeypatch.setattr(connections, "_IDLE_SECONDS_UNDER_LOAD", 0.0)
+@pytest.mark.parametrize("half", [b"", b"GET /api/re", b"GET /api/result HTTP/1.1\r\nHost: x\r\n"])
+def test_four_hundred_incomplete_requests_hold_no_thread(
+    result: Result, monkeypatch: pytest.MonkeyPatch, half: bytes
+) -> None:
+    """Other clients are answered although no time limit ends."""
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 1e6)
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 1e6)
     with serving(result) as served, threads(served) as most, ExitStack() as open_ones:
-        silent = [open_ones.enter_context(connected(served)) for _ in range(2 * connections._THREADS)]
-        for client in silent[::2]:
-            client.sendall(b"GET /api/re")
+        silent = [open_ones.enter_context(connected(served)) for _ in range(400)]
+        for client in silent:
+            client.sendall(half)
+        for _ in range(3):
+            with connected(served) as client:
+                asked(served, client)
+                assert answered(client)
+        assert most[0] <= 3
+        silent[0].sendall(
+            f"GET /api/result HTTP/1.1\r\nHost: {ADDRESS}:{served.server_port}\r\n\r\n".encode()[len(half) :]
+            if not half.endswith(b"x\r\n")
+            else b"\r\n"
+        )
+        assert silent[0].recv(5) == b"HTTP/"
+
+
+def test_the_oldest_incomplete_request_makes_room(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_WAITING", 8)
+    with serving(result) as served, ExitStack() as open_ones:
+        silent = [open_ones.enter_context(connected(served)) for _ in range(9)]
+        assert silent[0].recv(1) == b""
         with connected(served) as client:
             asked(served, client)
             assert answered(client)
-    assert most[0] == connections._THREADS
+        assert silent[1].recv(1) == b""
+        asked(served, silent[-1])
+        assert answered(silent[-1])
 
 
-def test_an_idle_client_is_closed(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.1)
+@pytest.mark.parametrize(("limit", "sent"), [("_IDLE_SECONDS", b""), ("_HEAD_SECONDS", b"GET / HTTP/1.1\r\n")])
+def test_an_incomplete_request_is_closed(
+    result: Result, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, limit, 0.1)
     with serving(result) as served, connected(served) as client:
-        client.sendall(b"GET /api/result HTTP/1.1\r\n")
+        client.sendall(sent)
         assert client.recv(1) == b""
+
+
+def test_a_request_that_comes_byte_by_byte(result: Result) -> None:
+    with serving(result) as served, connected(served) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in f"GET /api/result HTTP/1.1\r\nHost: {ADDRESS}:{served.server_port}\r\n\r\n".encode():
+            client.sendall(bytes([byte]))
+        assert answered(client)
+
+
+def test_a_request_that_does_not_end_is_refused(result: Result) -> None:
+    with serving(result) as served, connected(served) as client:
+        client.sendall(b"GET /" + b"a" * (connections._HEAD_BYTES + 4096))
+        assert client.recv(12) in (b"HTTP/1.1 414", b"HTTP/1.0 414")
 
 
 def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> None:
@@ -143,6 +184,24 @@ def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> N
 
 def test_the_server_ends_while_all_threads_are_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_THREADS", 1)
-    monkeypatch.setattr(connections, "_IDLE_SECONDS_UNDER_LOAD", float("inf"))
-    with serving(result) as served, connected(served), connected(served) as waiting:
-        asked(served, waiting)
+    begun, go_on = threading.Event(), threading.Event()
+    with ExplorerServer(result) as served:
+        answer, known = served.api.by_path["/api/result"]
+
+        def slow(parameters: dict[str, str]) -> dict[str, object] | File:
+            begun.set()
+            assert go_on.wait(PATIENCE_SECONDS)
+            return answer(parameters)
+
+        served.api.by_path["/api/result"] = slow, known
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        with connected(served) as taking, connected(served) as waiting:
+            asked(served, taking)
+            assert begun.wait(PATIENCE_SECONDS)
+            asked(served, waiting)
+            served.shutdown()
+            thread.join()
+            assert waiting.recv(1) == b""
+            go_on.set()
+            assert answered(taking)

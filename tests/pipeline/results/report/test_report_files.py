@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, current_thread
 from typing import Any
 
 import fsspec
@@ -15,12 +16,13 @@ from click.testing import CliRunner
 from distributed import Client
 
 import runs
-from edgemill.pipeline import InputError, Result, UsageError, mine
+from edgemill.pipeline import InputError, Result, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import (
     Manifest,
 )
 from edgemill.pipeline.results.report.report_file import write_report
+from edgemill.pipeline.results.report.run_report import import_early
 from edgemill.tasks.verify.result import verify
 from pages import Shown, read_page
 
@@ -103,6 +105,20 @@ def test_no_partial_report_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     result = mine(rows, tmp_path / "out", device="cpu")
     assert not (result.path / "report.html").exists()
     assert [line["event"] for line in log(result)][-2:] == ["report_failed", "run_finished"]
+
+
+def test_the_interpreter_waits_for_the_early_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may load native libraries, which a daemon thread would do while the interpreter ends."""
+    begun, threads = Event(), []
+
+    def importing(*_: object) -> None:
+        threads.append(current_thread())
+        begun.set()
+
+    monkeypatch.setattr("edgemill.pipeline.results.report.run_report.import_module", importing)
+    import_early()
+    assert begun.wait(20)
+    assert [thread.daemon for thread in threads] == [False]
 
 
 def test_interrupt_during_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +217,7 @@ def test_a_result_that_is_replaced_meanwhile(
 
     monkeypatch.setattr("edgemill.pipeline.results.report.page.page", overtaken)
     for output in (None, tmp_path / "page.html"):
-        with pytest.raises(UsageError, match=r"was replaced by the result of run "):
+        with pytest.raises(InputError, match="changed during the run"):
             write_report(out, output)
     assert not (out / "report.html").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
