@@ -172,7 +172,7 @@ class NightlySection(TypedDict, total=False):
     """A series of runs, one per day, with `{date}` in their paths."""
 
     date: str | None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     keep: int | None
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool
@@ -389,7 +389,7 @@ class Keywords(TypedDict, total=False):
     scheduler_file: str | os.PathLike[str] | None
     """Scheduler file of a running Dask scheduler (`dask scheduler --scheduler-file`)."""
     date: str | None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     previous: str | None
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
     metrics_port: int | None

@@ -15,7 +15,7 @@ class NightlySettings(Section):
     """A series of runs, one per day, with `{date}` in their paths."""
 
     date: str | None = None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     keep: int | None = Field(None, ge=1)
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool = True
