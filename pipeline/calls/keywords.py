@@ -183,6 +183,8 @@ class NightlySection(TypedDict, total=False):
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
     previous: str | None
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    least_share: float | None
+    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None
@@ -474,6 +476,8 @@ class Keywords(TypedDict, total=False):
     """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
     incremental: Literal["auto", "always", "never"]
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
+    least_share: float | None
+    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...tasks.inputs.sources import Source
 from ..monitor.events import Events
-from ..nightly.night import Night
+from ..nightly.night import Night, PreviousResult, result_before
 from ..output.delta.publishing import DeltaTables
 from ..output.staging import Staging
 from ..settings.models import Settings
@@ -33,6 +34,11 @@ class Call:
     """The night of a series that the result belongs to, if any."""
     tables: DeltaTables | None
     """The Delta tables that the call also writes, if any."""
+
+    @cached_property
+    def before(self) -> PreviousResult | None:
+        """The result whose tracks the call continues, as `result_before` finds it."""
+        return result_before(self.settings, self.night)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,10 @@ class NightlySettings(Section):
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
     previous: str | None = Field(None, min_length=1)
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    least_share: float | None = Field(0.5, gt=0, le=1)
+    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit
+    code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`.
+    """
     full_every: int = Field(30, ge=1)
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None = Field(None, min_length=1)

@@ -64,16 +64,19 @@ def days_of_starts(
     """The days that the command mines when it starts at these times."""
     days = []
     for start in STARTS:
-
-        class Clock(datetime):
-            @classmethod
-            def now(cls, tz: tzinfo | None = None) -> Any:
-                return start.astimezone(tz)
-
-        monkeypatch.setattr(dates, "datetime", Clock)
+        monkeypatch.setattr(dates, "datetime", clock_at(start))
         days.append(settings_of(command, tmp_path, text).nightly.date)
     monkeypatch.undo()
     return days
+
+
+def clock_at(time: datetime) -> type[datetime]:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return time.astimezone(tz)
+
+    return Clock
 
 
 def expanded(container: dict[str, Any], **changed: str) -> list[str]:
