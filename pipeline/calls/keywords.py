@@ -184,7 +184,7 @@ class NightlySection(TypedDict, total=False):
     previous: str | None
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
     least_share: float | None
-    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`."""
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None
@@ -477,7 +477,7 @@ class Keywords(TypedDict, total=False):
     incremental: Literal["auto", "always", "never"]
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
     least_share: float | None
-    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`."""
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None

@@ -112,9 +112,14 @@ def _leaving_trace(settings: Settings, events: Events) -> Iterator[None]:
 
 @contextmanager
 def _telling_latest(night: Night | None, events: Events) -> Iterator[None]:
-    """If the block raises before the night is published, a note on the error says which night `latest` points to."""
+    """If the block raises before the night is published, a note on the error says which night `latest` points to.
+
+    Another run that holds the output may move it, and a store that does not answer is not asked.
+    """
     try:
         yield
+    except (OutputLocked, StoreLost):
+        raise
     except Exception as error:
         with suppress(EdgemillError, OSError):
             day = None if night is None else night.latest_day()

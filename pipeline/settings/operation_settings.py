@@ -27,9 +27,7 @@ class NightlySettings(Section):
     previous: str | None = Field(None, min_length=1)
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
     least_share: float | None = Field(0.5, gt=0, le=1)
-    """A night with fewer than this part of the edges of the night before, or with ids of another type, ends with exit
-    code 3 and publishes nothing; null accepts any. Without a series the night before is `previous`.
-    """
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int = Field(30, ge=1)
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None = Field(None, min_length=1)

@@ -314,7 +314,9 @@ class StandIn:
     def task(self, function: Any = None, **arguments: Any) -> Any:
         def as_task(function: Callable[..., None]) -> Callable[..., None]:
             self.tasks.append(function)
-            return function if "airflow.sdk" not in sys.modules else lambda: None  # Airflow calls it when a run is due
+            return (
+                function if "airflow.sdk" not in sys.modules else lambda *_, **__: None
+            )  # Airflow calls it when a run is due
 
         return as_task if function is None else as_task(function)
 
