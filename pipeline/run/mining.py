@@ -55,14 +55,14 @@ def mine_settings(
 
 
 def _mine(settings: Settings, client: Client | None, events: Events, given: InputObject | None) -> Result:
+    check_locations(settings)  # nothing is written beside an output that is refused
+    refuse_overlap(given, settings)
     with _leaving_trace(settings, events):
         if client is None:
             check_device(settings.cluster)
             check_least_workers(settings.cluster)
         night = Night.of(settings)
         check_performance_report(settings)
-        check_locations(settings)
-        refuse_overlap(given, settings)
         tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
         with _telling_latest(night, events), staging_for(settings, events.run_id, is_path=given is None) as staging:
             input = RunInput(settings, given, staging, client, events)
