@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, timedelta
 from typing import Any
 
-from prefect import flow, task
+from prefect import flow, runtime, task
+from prefect.schedules import Cron
 
 COMMAND = ["edgemill", "run", "/etc/edgemill/nightly.yaml", "--date"]
 NO_RETRY = {2, 3, 5}
@@ -25,10 +27,14 @@ def mine(date: str) -> None:
 
 
 @flow(name="edgemill-nightly")
-def edgemill_nightly(date: str = "yesterday") -> None:
-    """Compute λ for the edges of yesterday (UTC), or of the given day."""
-    mine(date)
+def edgemill_nightly(date: str | None = None) -> None:
+    """Compute λ for the edges of the given day, or of the day before the run was due (UTC).
+
+    A run that starts late, or is retried later, keeps the time at which it was due.
+    """
+    due = runtime.flow_run.scheduled_start_time.astimezone(UTC)
+    mine(date or f"{due - timedelta(days=1):%Y-%m-%d}")
 
 
 if __name__ == "__main__":
-    edgemill_nightly.serve(name="nightly", cron="15 2 * * *", limit=1)
+    edgemill_nightly.serve(name="nightly", schedule=Cron("15 2 * * *", timezone="UTC"), limit=1)

@@ -172,7 +172,7 @@ class NightlySection(TypedDict, total=False):
     """A series of runs, one per day, with `{date}` in their paths."""
 
     date: str | None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     keep: int | None
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool
@@ -183,6 +183,8 @@ class NightlySection(TypedDict, total=False):
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
     previous: str | None
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    least_share: float | None
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None
@@ -389,7 +391,7 @@ class Keywords(TypedDict, total=False):
     scheduler_file: str | os.PathLike[str] | None
     """Scheduler file of a running Dask scheduler (`dask scheduler --scheduler-file`)."""
     date: str | None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     previous: str | None
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
     metrics_port: int | None
@@ -474,6 +476,8 @@ class Keywords(TypedDict, total=False):
     """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
     incremental: Literal["auto", "always", "never"]
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
+    least_share: float | None
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None

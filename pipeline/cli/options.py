@@ -71,7 +71,9 @@ _RUN_OPTIONS = [
     click.option("--fresh", is_flag=True, help="Ignore checkpoints and results of earlier runs."),
     click.option("--max-exchanges", type=int, help="Stop band or fixpoint after N exchanges (exit code 5)."),
     click.option("--max-seconds", type=float, help="Stop bounding after N seconds, with λ intervals (exit code 5)."),
-    click.option("--date", metavar="DAY", help="Day for {date} in paths: 2026-11-20, yesterday or today (UTC)."),
+    click.option(
+        "--date", metavar="DAY", help="Day for {date} in paths: 2026-11-20, today, yesterday, 25 hours ago (UTC)."
+    ),
     click.option("--previous", metavar="RESULT", help="Earlier result to start from, where that is less work."),
     click.option("--metrics-port", type=int, help="Serve metrics to Prometheus on this port of 127.0.0.1."),
     click.option("--performance-report", metavar="FILE", help="Write Dask's performance report of the run as HTML."),

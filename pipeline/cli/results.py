@@ -48,16 +48,28 @@ def show(out: str, detail: bool, as_json: bool) -> None:
 def status(ctx: click.Context, out: str, as_json: bool) -> None:
     """Show the state of a run: owner, progress, outcome and checkpoint.
 
-    OUT is the folder or URL that the run writes to. The exit code is 0 for a running run and a finished result, 1 for a
+    OUT is the folder or URL that the run writes to. Of a series, latest also tells of newer nights that failed. The
+    exit code is 0 for a running run and a finished result, 1 for a
     failed or dead run, 2 if there is no run.
     """
     from datetime import UTC, datetime
 
+    from ...tasks.storage.folders import folder_at
+    from ..messages.setting_names import with_flags
     from ..monitor.status import status_of
     from ..monitor.status_text import describe
+    from ..nightly.night import later_failures
 
     found, now = status_of(out), datetime.now(UTC)
-    print_json([found.as_json(now)]) if as_json else echo(describe(found, now))
+    later = later_failures(folder_at(out)) if found.result is not None else []
+    if as_json:
+        nights = [{"day": day} | status.as_json(now) for day, status in later]
+        print_json([found.as_json(now) | ({"later": nights} if nights else {})])
+    else:
+        echo(describe(found, now))
+        for day, status in later:
+            error = "" if status.log is None or status.log.error is None else f": {with_flags(status.log.error)}"
+            echo(one_line(f"later       {day} {status.state}{error}"))
     ctx.exit(found.exit_code)
 
 

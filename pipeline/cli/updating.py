@@ -31,7 +31,9 @@ _FLAGS = ("output", "program", "overwrite", "fresh", "device", "workers", "sched
 @click.option("--workers", type=int, help="Worker processes to start. Default: none, this process computes.")
 @click.option("--scheduler", metavar="ADDRESS", help="Address of a running Dask scheduler.")
 @click.option("--scheduler-file", metavar="FILE", help="Scheduler file of a running Dask scheduler.")
-@click.option("--date", metavar="DAY", help="Day for {date} in --output: 2026-11-20, yesterday or today (UTC).")
+@click.option(
+    "--date", metavar="DAY", help="Day for {date} in --output: 2026-11-20, today, yesterday, 25 hours ago (UTC)."
+)
 @click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Set any setting; repeatable.")
 @click.option("--verbose", "-v", is_flag=True, help="Without a terminal: print one line per stage on stderr.")
 @click.option(

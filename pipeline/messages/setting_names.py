@@ -119,4 +119,4 @@ def _keywords() -> dict[str, str]:
 def _literal(value: str) -> str:
     if value == ANY or value.isdecimal():
         return value
-    return {"true": "True", "false": "False"}.get(value, f'"{value}"')
+    return {"true": "True", "false": "False", "null": "None"}.get(value, f'"{value}"')

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,6 +62,8 @@ class Events:
         self.reached: Mapping[str, object] = {}
         """The last level or exchange of the search for λ: its number under its name."""
         self._listeners = [] if listener is None else [listener]
+        self.has_recorded = False
+        """Whether a log of the run was begun."""
         self._log: TextIO | None = None
         self._staged = 0.0
         """Seconds in finished stages; nested stages count once."""
@@ -89,15 +91,27 @@ class Events:
     def recording(self, log: Path, settings: Mapping[str, object]) -> Iterator[None]:
         """Write the events of the block to the file `log`: run_started first, and run_failed last if it raises."""
         with open(open_own(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, own=2), "a", encoding="utf-8") as file:
-            self._log = file
+            self._log, self.has_recorded = file, True
             try:
                 self.emit("run_started", settings=settings)
                 yield
             except BaseException as error:
-                self.emit("run_failed", error=message(error), exit_code=exit_code(error))
+                with suppress(OSError):  # a full disk does not hide the error
+                    self.emit("run_failed", **_told(error))
                 raise
             finally:
                 self._log = None
+
+    def log_of_failure(self, error: BaseException, settings: Mapping[str, object]) -> bytes:
+        """The log of a run that failed before its log was begun: its start and its failure."""
+        lines: list[tuple[datetime, dict[str, object]]] = [
+            (self.started, {"event": "run_started", "settings": settings}),
+            (datetime.now(UTC), {"event": "run_failed", **_told(error)}),
+        ]
+        return "".join(
+            as_line({"time": time.isoformat(timespec="milliseconds"), "run": self.run_id, **line})
+            for time, line in lines
+        ).encode()
 
     @contextmanager
     def stage(self, name: str, tasks: int) -> Iterator[Stage]:
@@ -127,6 +141,10 @@ class Events:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _told(error: BaseException) -> dict[str, object]:
+    return {"error": message(error), "exit_code": exit_code(error)}
 
 
 def as_line(event: Mapping[str, Any]) -> str:

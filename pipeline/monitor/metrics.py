@@ -94,6 +94,9 @@ class Metrics(Collector):
         if (ended := self._progress.ended) is not None:
             text = "Unix time of the end of the run."
             yield GaugeMetricFamily("edgemill_run_end_time_seconds", text, ended.timestamp())
+        if self._progress.outcome == "failed":
+            why = {"error": str(self._progress.error), "exit_code": str(self._progress.exit_code)}
+            yield InfoMetricFamily("edgemill_run_failure", "Why the run failed.", value=why)
 
     def _stages(self) -> Iterator[Metric]:
         def family(kind: type[Any], name: str, what: str) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ...tasks.storage.checksums import json_object
 from ...tasks.storage.folders import Folder
+from ...tasks.storage.own_files import open_own
 from .progress import Progress
 
 _MOST_BYTES = 256 * 1024
@@ -20,7 +24,7 @@ def read_log(folder: Folder, name: str) -> Progress | None:
     Raises UsageError if the store refuses access, and OSError.
     """
     try:
-        ends = folder.read_ends(name, _MOST_BYTES)
+        ends = _own_ends(Path(folder.url, name)) if folder.is_local else folder.read_ends(name, _MOST_BYTES)
     except PermissionError:  # only its user may read the log of a running run
         return None
     if ends is None:
@@ -34,6 +38,24 @@ def read_log(folder: Folder, name: str) -> Progress | None:
         _update(progress, event)
     progress.settings, progress.serving = head.settings, head.serving
     return progress
+
+
+def _own_ends(log: Path) -> tuple[bytes, bytes] | None:
+    """The first and the last bytes of a log on a disk; None without a log. A link that stands there is not followed,
+    and a pipe is not waited for.
+    """
+    try:
+        with open(open_own(log, os.O_RDONLY), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            first = file.read(_MOST_BYTES)
+            if size <= _MOST_BYTES:
+                return first, first
+            file.seek(size - _MOST_BYTES)
+            return first, file.read(_MOST_BYTES)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO):
+            return None
+        raise
 
 
 def _update(progress: Progress, event: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ..messages.escaping import one_line
+from ..messages.setting_names import with_flags
 from ..results.summary.run_end import summary_lines
 from .progress import Progress
 from .status import CheckpointStatus, Status
@@ -42,7 +43,7 @@ def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
     if log is not None and log.last_time is not None:
         yield "last event", f"{log.last_event}, {_ago(now - log.last_time)} ({_at(log.last_time)})"
     if log is not None and status.state == "failed":
-        yield "error", str(log.error)
+        yield "error", with_flags(str(log.error))
         yield "exit code", str(log.exit_code)
     if status.log_place is not None:
         yield "log", status.log_place

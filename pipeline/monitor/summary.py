@@ -11,6 +11,9 @@ _EVENTS = (
     "compared",
     "comparison_failed",
     "latest_moved",
+    "latest_kept",
+    "next_outdated",
+    "outdated",
     "delta_published",
     "report_failed",
 )
@@ -49,14 +52,16 @@ class RunSummary:
         """Changes since the previous night as JSON values, each None if it does not apply or is not known.
 
         since: the day compared with; groups and edges: counts of changes; latest: the day that it points to now;
-        delta: the location of Delta tables with a new version.
+        latest_kept: the day that it stays at, and why, if that is not this night; delta: the location of Delta tables
+        with a new version.
         """
-        tracks = self._events.get("followed", {})
+        tracks, kept = self._events.get("followed", {}), self._events.get("latest_kept")
         return {
             "since": tracks.get("since") or None,
             "groups": tracks.get("groups"),
             "edges": self._events.get("compared", {}).get("edges"),
             "latest": self._events.get("latest_moved", {}).get("day"),
+            "latest_kept": None if kept is None else {"day": kept["day"], "reason": kept["reason"]},
             "delta": self._events.get("delta_published", {}).get("place"),
         }
 
@@ -71,6 +76,8 @@ class RunSummary:
             rows.append(("changes", ", ".join(f"{night['edges'][name]:,} {text}" for name, text in _EDGES.items())))
         if night["latest"] is not None:
             rows.append(("latest", f"-> {night['latest']}"))
+        if night["latest_kept"] is not None:
+            rows.append(("latest", "stays at {day}, {reason}".format_map(night["latest_kept"])))
         if night["delta"] is not None:
             version = max(self._events["delta_published"]["versions"].values())
             rows.append(("delta", f"{night['delta']}, version {version}"))
@@ -83,6 +90,13 @@ class RunSummary:
         if (event := self._events.get("tracks_new")) is not None:
             warnings.append(
                 f"all DN-graphs get new tracks, since those of {event['before']} cannot be continued: {event['reason']}"
+            )
+        if (event := self._events.get("outdated")) is not None:
+            warnings.append(f"the result is kept, but {event['reason']}: to make it again, run with --overwrite")
+        if (event := self._events.get("next_outdated")) is not None:
+            warnings.append(
+                f"tracks and changes of {event['day']} do not follow this result: run that night again, "
+                f"with --date {event['day']}"
             )
         if (event := self._events.get("comparison_failed")) is not None:
             warnings.append(f"the comparison with the previous night failed: {event['reason']}")

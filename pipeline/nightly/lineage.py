@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,10 +11,9 @@ from ...tasks.ids.display import type_name
 from ...tasks.storage.folders import Folder
 from ..messages.exits import message
 from ..monitor.events import Events
+from ..output.manifest import EarlierRecord
 from ..results.result import Result
-
-if TYPE_CHECKING:
-    from .night import Night
+from .night import Night, PreviousResult
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,8 @@ class Lineage:
     """Day of `before`."""
     replaced: Result | None = None
     """The result of the same night that this run replaces, if its tracks can be continued."""
+    refused: EarlierRecord | None = None
+    """The result of the previous night if its tracks cannot be continued."""
 
 
 def lineage_of(night: Night | None, id_type: pa.DataType, events: Events) -> Lineage:
@@ -41,11 +41,13 @@ def lineage_of(night: Night | None, id_type: pa.DataType, events: Events) -> Lin
     if night is None:
         return Lineage()
     earlier, ids = night.previous(), type_name(id_type)
+    before = None if earlier is None else _usable(earlier.place, ids, events)
     return Lineage(
         night.series.next_track(),
-        None if earlier is None else _usable(earlier.place, ids, events),
+        before,
         "" if earlier is None else earlier.day,
         _usable(night.place, ids, None) if night.has_result() else None,
+        _refused(earlier) if earlier is not None and before is None else None,
     )
 
 
@@ -53,9 +55,13 @@ def lineage_from(place: Folder, id_type: pa.DataType, events: Events) -> Lineage
     """As `lineage_of`, for a result outside of a series that starts from the result in `place`."""
     before = _usable(place, type_name(id_type), events)
     if before is None or before.manifest.tracks is None:
-        return Lineage()
+        return Lineage(refused=_refused(PreviousResult("", place)))
     day = str(before.manifest.settings.get("nightly", {}).get("date") or "")
     return Lineage(before.manifest.tracks.next, before, day)
+
+
+def _refused(earlier: PreviousResult) -> EarlierRecord:
+    return EarlierRecord(day=earlier.day, path=str(earlier.place), run=earlier.run)
 
 
 def _usable(place: Folder, id_type: str, events: Events | None) -> Result | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.pointer import pointer_target, refuse_non_pointer, set_pointer
 from ..monitor.events import Events
-from ..output.manifest import is_result
+from ..monitor.status import Status, status_of
+from ..output.manifest import Manifest, is_result
 from ..results.result import Result
 from ..settings.models import NightlySettings, Settings
 from .retention import keep_newest
@@ -24,7 +27,26 @@ class PreviousResult(NamedTuple):
     """The result of a previous night."""
 
     day: str
+    """Empty for a result outside of a series."""
     place: Folder
+
+    def manifest(self) -> Manifest | None:
+        """Its manifest; None if it is damaged. Raises StoreLost."""
+        try:
+            return Result(self.place).manifest
+        except StoreLost:
+            raise
+        except EdgemillError:
+            return None
+
+    @property
+    def run(self) -> str:
+        """Its run; empty if its manifest is damaged. Raises StoreLost."""
+        manifest = self.manifest()
+        return "" if manifest is None else manifest.run
+
+    def __str__(self) -> str:
+        return self.day or str(self.place)
 
 
 @dataclass(frozen=True)
@@ -75,9 +97,11 @@ class Night:
     def succeeded(self, events: Events) -> None:
         """Move `latest`, then remove old results. Idempotent.
 
-        Raises UsageError if the pointer cannot be moved.
+        The event `next_outdated` names the next night if it does not follow the result of this one. Raises UsageError
+        if the pointer cannot be moved.
         """
         self.move_latest(events)
+        self._look_at_next(events)
         if self.settings.keep is not None:
             keep_newest(self.series, self.settings.keep, self.day, events)
 
@@ -85,14 +109,105 @@ class Night:
         """Move `latest` to the newest exact result, if `nightly.latest` is true."""
         if not self.settings.latest:
             return
-        pointer = self.series.at("latest")
+        pointer, moved = self.series.at("latest"), False
         for _ in range(_TRIES):  # checked again after a move, so that the newer of two concurrent nights wins
             newest, now = self.series.newest(), pointer_target(pointer)
             place = None if newest is None else self.series.at(newest)
             if place is None or (now is not None and now.url == place.url):
-                return
+                break
             set_pointer(pointer, place)
+            moved = True
             events.emit("latest_moved", pointer=str(pointer), result=str(place), day=newest)
+        if newest is not None and newest != self.day and not moved:
+            reason = (
+                "a newer night"
+                if newest > self.day
+                else f"the newest night whose result is exact, as {self.day} is not"
+            )
+            events.emit("latest_kept", pointer=str(pointer), day=newest, reason=reason)
+
+    def latest_day(self) -> str | None:
+        """The day that `latest` points to; None if there is no pointer, or `nightly.latest` is false."""
+        target = pointer_target(self.series.at("latest")) if self.settings.latest else None
+        days = () if target is None else self.series.days()
+        return next((day for day in days if target is not None and self.series.at(day).is_same(target)), None)
+
+    def _look_at_next(self, events: Events) -> None:
+        own = PreviousResult(self.day, self.place)
+        with suppress(EdgemillError):  # it is advice
+            later = min((day for day in self.series.results() if day > self.day), default=None)
+            if later is None:
+                return
+            after = PreviousResult(later, self.series.at(later))
+            manifest = after.manifest()
+            if manifest is not None and not follows(manifest, own, own.run):
+                events.emit("next_outdated", day=later, result=str(after.place))
+
+
+def result_before(settings: Settings, night: Night | None) -> PreviousResult | None:
+    """The result whose tracks a run with these settings continues: that of the night before, or without a series the
+    one that `nightly.previous` names. None if there is none, or it cannot be opened.
+
+    Raises UsageError if the results of the series cannot be listed, StoreLost.
+    """
+    if night is not None:
+        return night.previous()
+    if settings.nightly.previous is None:
+        return None
+    place = folder_at(settings.nightly.previous, settings.output.storage_options)
+    return PreviousResult("", place) if is_result(place) else None
+
+
+def follows(manifest: Manifest, before: PreviousResult, run: str) -> bool:
+    """Whether a result follows the result `before` of that `run`, as far as its tracks and the changes that it reports
+    depend on it.
+
+    An earlier day than the one that it follows is no reason to make it again: the latter was removed since. Nor is
+    anything for a result without tracks.
+    """
+    if manifest.tracks is None:
+        return True
+    then = manifest.tracks.previous or manifest.tracks.refused
+    return then is not None and (then.run == run or bool(before.day and then.day > before.day))
+
+
+def refuse_other_ids(before: PreviousResult | None, settings: NightlySettings, id_type: str) -> None:
+    """Raises InputError if ids have another type than in the night before, unless `nightly.least_share` is null."""
+    if before is None or settings.least_share is None or (manifest := before.manifest()) is None:
+        return
+    if manifest.input.id_type != id_type:
+        raise InputError(
+            f"ids are {id_type}, and those of {before} are {manifest.input.id_type}, so that no group keeps its track: "
+            "nothing is published; if the input is right, accept it with nightly.least_share=null"
+        )
+
+
+def refuse_few_edges(before: PreviousResult | None, settings: NightlySettings, edges: int) -> None:
+    """Raises InputError if there are too few edges, by `nightly.least_share`."""
+    if before is None or settings.least_share is None or (manifest := before.manifest()) is None:
+        return
+    least = math.ceil(settings.least_share * manifest.counts.edges)
+    if edges < least:
+        raise InputError(
+            f"the input has {edges:,} edges, and at least {least:,} are expected after the {manifest.counts.edges:,} "
+            f"of {before} (nightly.least_share): nothing is published; if the input is right, accept it with "
+            "nightly.least_share=null"
+        )
+
+
+def later_failures(out: Folder) -> list[tuple[str, Status]]:
+    """Days after the one that the pointer `out` points to, whose last run failed or died, with the status of each, the
+    oldest first. Empty if `out` is no pointer of a series. Raises as `status_of` does.
+    """
+    target = pointer_target(out)
+    manifest = None if target is None else PreviousResult("", target).manifest()
+    known = {} if manifest is None else manifest.settings.get("nightly", {})
+    day, name = str(known.get("date") or ""), str(known.get("series") or "")
+    series = Series.around(target, name, day) if target is not None and day and name else None
+    if series is None:
+        return []
+    newer = [(own, status_of(series.at(own))) for own in reversed(series.days()) if own > day]
+    return [(own, status) for own, status in newer if status.state in ("failed", "dead")]
 
 
 def previous_result(result: Result) -> PreviousResult | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...tasks.errors import NotConverged, UsageError
+from ...tasks.errors import EdgemillError, NotConverged, UsageError
 from ...tasks.storage.folders import folder_at
-from ..messages.exits import exit_code
+from ..messages.escaping import one_line
+from ..messages.exits import exit_code, message
 from ..monitor.events import Events
+from ..monitor.status import status_of
 from ..settings.models import Settings
 
 if TYPE_CHECKING:
@@ -28,6 +30,11 @@ METRICS = {
     _SUCCESS: "Unix time of the last end of a run with exit code 0.",
 }
 """Name → help of each metric, a gauge with the label `output`."""
+FAILURE = "edgemill_last_failure_info"
+_FAILURE_LABELS = ("output", "exit_code", "error", "log")
+_FAILURE_HELP = "1 if the last run ended with another exit code than 0: with its message, and the path of its log."
+_MOST_CHARACTERS = 500
+"""Longest message in a label."""
 
 
 @dataclass
@@ -50,20 +57,30 @@ def reporting_to_textfile(settings: Settings, events: Events) -> Iterator[Outcom
         return
     path = Path(os.path.realpath(os.path.expanduser(file)))
     _check(path)
-    code: int | None = None
+    code, why = 0, ""
     try:
         yield outcome
+        if outcome.result is not None and not outcome.result.converged:
+            code, why = NotConverged.exit_code, "; ".join(outcome.result.manifest.unfinished)
     except BaseException as error:
-        code = exit_code(error)
+        code, why = exit_code(error), message(error)
         raise
     finally:
-        if code is None:
-            code = 0 if outcome.result is None or outcome.result.converged else NotConverged.exit_code
         series = folder_at(settings.nightly.series or settings.output.path)
         try:
-            _write(path, series.absolute, events.started.timestamp(), code)
+            failure = None if code == 0 else (str(code), one_line(why)[:_MOST_CHARACTERS], _log(settings, events))
+            _write(path, series.absolute, events.started.timestamp(), code, failure)
         except Exception as error:
             events.emit("textfile_failed", reason=f"{path}: {error}")
+
+
+def _log(settings: Settings, events: Events) -> str:
+    """The path of the log of this run, which has ended; empty if it left none, or a store does not tell."""
+    with suppress(EdgemillError):
+        status = status_of(settings.output.path, settings.output.storage_options)
+        if status.log is not None and status.log.run == events.run_id:
+            return str(status.log_place)
+    return ""
 
 
 def _check(path: Path) -> None:
@@ -77,8 +94,11 @@ def _check(path: Path) -> None:
         raise UsageError(f"monitoring.textfile {path} exists and is not a file: choose another")
 
 
-def _write(path: Path, output: str, started: float, code: int) -> None:
-    """Replace the file. If this run failed, the time of the last success stays."""
+def _write(path: Path, output: str, started: float, code: int, failure: tuple[str, str, str] | None) -> None:
+    """Replace the file. If this run failed, the time of the last success stays.
+
+    `failure` is the exit code, the message and the log of a run that failed.
+    """
     from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
     ended = time.time()
@@ -88,6 +108,8 @@ def _write(path: Path, output: str, started: float, code: int) -> None:
     for name, value in values.items():
         if value is not None:
             Gauge(name, METRICS[name], ["output"], registry=registry).labels(output).set(value)
+    if failure is not None:
+        Gauge(FAILURE, _FAILURE_HELP, _FAILURE_LABELS, registry=registry).labels(output, *failure).set(1)
     write_to_textfile(str(path), registry)
     path.chmod(0o644)  # node_exporter runs as another user
 

@@ -70,14 +70,15 @@ def assign_tracks(engine: TaskEngine, events: Events, buckets: Buckets, lineage:
         except InputError as error:  # the tasks read only earlier results
             if before is not None:
                 events.emit("tracks_new", before=str(before.place), reason=message(error))
-            lineage, before = replace(lineage, before=None, replaced=None), None
+            refused = None if before is None else _record(lineage, before)
+            lineage, before = replace(lineage, before=None, replaced=None, refused=refused), None
             given, taken, fates = _assigned(engine, buckets, lineage)
         counts = engine.peek(taken, _counts)
     graphs, continued, again = (sum(column) for column in zip(*counts, strict=True))
     new = graphs - continued - again
     record = None
     if before is not None:
-        record = EarlierRecord(day=lineage.day, path=str(before.place), run=before.manifest.run)
+        record = _record(lineage, before)
     events.emit(
         "followed",
         since=None if record is None else record.day,
@@ -88,8 +89,19 @@ def assign_tracks(engine: TaskEngine, events: Events, buckets: Buckets, lineage:
     )
     return TrackedGroups(
         given,
-        TracksRecord(previous=record, continued=continued, again=again, new=new, next=lineage.first + new),
+        TracksRecord(
+            previous=record,
+            continued=continued,
+            again=again,
+            new=new,
+            next=lineage.first + new,
+            refused=lineage.refused,
+        ),
     )
+
+
+def _record(lineage: Lineage, before: Result) -> EarlierRecord:
+    return EarlierRecord(day=lineage.day, path=str(before.place), run=before.manifest.run)
 
 
 def earlier_tables(result: Result) -> EarlierResult:

@@ -191,6 +191,24 @@ class FolderStaging:
         self._refuse_at_start()
 
 
+def keep_failure(out: Folder, run_id: str, log: bytes) -> str | None:
+    """As `staging.keep_failure`. The file replaces a link that someone has planted in its place, not the target."""
+    path = resolved(Path(os.path.expanduser(out.url)))
+    if not path.name or (os.path.lexists(path) and not is_result(path)):
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written, place = path.with_name(f".{path.name}.edgemill-{run_id}"), path.with_name(f"{path.name}.failed.{LOG_NAME}")
+    try:
+        write_new(written, log)
+        finalize(written, default_permissions(path.parent))
+        os.replace(written, place)
+    except OSError:
+        with suppress(OSError):
+            remove_own(written)
+        raise
+    return str(place)
+
+
 def _make_parents(path: Path) -> list[Path]:
     """Create the parent folders of a path; returns the new ones, innermost first."""
     made = [folder for folder in path.parents if not os.path.lexists(folder)]

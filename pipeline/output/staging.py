@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from ...tasks.storage.folders import folder_at
 from ..settings.models import Settings
+from . import folder_staging, store_staging
 from .folder_staging import FolderStaging
 from .store_staging import StoreStaging
 
@@ -23,3 +24,15 @@ def staging_for(settings: Settings, run_id: str, is_path: bool = True) -> Stagin
     if out.is_local:
         return FolderStaging(out.url, run_id=run_id, source=source, **how)
     return StoreStaging(out, run_id=run_id, source=source, single_writer=settings.output.single_writer, **how)
+
+
+def keep_failure(settings: Settings, run_id: str, log: bytes) -> str | None:
+    """Keep the log of a run that failed before it took the lock of its output, where a staging keeps its own.
+
+    Returns the place; None if the output is a foreign file or folder, beside which nothing is written. Raises OSError,
+    UsageError, StoreLost.
+    """
+    out = folder_at(settings.output.path, settings.output.storage_options)
+    if out.is_local:
+        return folder_staging.keep_failure(out, run_id, log)
+    return store_staging.keep_failure(out, run_id, log)

@@ -186,6 +186,14 @@ class StoreStaging:
             self._lock.release()
 
 
+def keep_failure(out: Folder, run_id: str, log: bytes) -> str | None:
+    """As `staging.keep_failure`."""
+    if _foreign(out.names()) and not is_result(out):
+        return None
+    out.write(FAILED_LOG, log)
+    return f"{out}/{FAILED_LOG}"
+
+
 def _local_copy(log: Path, name: str) -> Path | None:
     """Copy the log as `name` into the working directory, or else the temporary directory; None if neither works."""
     for folder in (os.curdir, tempfile.gettempdir()):

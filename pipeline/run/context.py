@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
 from ..monitor.events import Events
-from ..nightly.night import Night
+from ..nightly.night import Night, PreviousResult, result_before
 from ..output.delta.publishing import DeltaTables
 from ..output.staging import Staging
 from ..results.result import Result
@@ -61,6 +62,11 @@ class Call:
         except Exception:
             self.refuse_replaced()
             raise
+
+    @cached_property
+    def before(self) -> PreviousResult | None:
+        """The result whose tracks the call continues, as `result_before` finds it."""
+        return result_before(self.settings, self.night)
 
 
 @dataclass(frozen=True)

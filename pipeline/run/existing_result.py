@@ -15,7 +15,7 @@ from ...tasks.storage.passwords import without_passwords
 from ..checkpoint.files import clear_files
 from ..checkpoint.index import checkpoint_place, clear_earlier
 from ..messages.exits import message
-from ..output.folder_staging import LOG_NAME
+from ..nightly.night import follows
 from ..output.staging import Staging
 from ..results.result import Result
 from .context import Call
@@ -46,22 +46,40 @@ def reasons_to_replace(call: Call) -> list[str]:
     return [*reasons, *input_differences(manifest, source, open_vertices(call.settings, source))]
 
 
-def keep_existing(call: Call) -> Result:
-    """The existing result. Completes the work of a run that ended right after it published the result."""
-    staging, settings, events = call.staging, call.settings, call.events
+def outdated_by(call: Call) -> str | None:
+    """Why the existing result does not follow the one before it as that is now; None if it does.
+
+    The tracks of its groups and the changes that it reports depend on the result before it. λ does not.
+    """
+    before, manifest = call.before, Result(folder_at(call.staging.out)).manifest
+    if before is None or follows(manifest, before, before.run) or manifest.tracks is None:
+        return None
+    then = manifest.tracks.previous or manifest.tracks.refused
+    if then is None or (before.day and then.day != before.day):
+        return f"its tracks and changes are not those since {before}, whose result was made later"
+    return f"its tracks and changes are those since run {then.run or 'unknown'} of {before}, which has been replaced"
+
+
+def keep_existing(call: Call, outdated: str | None = None) -> Result:
+    """The existing result. Completes the work of a run that ended right after it published the result.
+
+    The event `outdated` tells why it should be made again, if it should.
+    """
+    staging, events = call.staging, call.events
     result = Result(folder_at(staging.out))
     checkpoints = folder_at(*_checkpoint(call))
-    with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
-        events.emit("nothing_to_do", result=result.manifest.run)
-        try:
-            clear_earlier(checkpoints, result.manifest.finished)
-        except (EdgemillError, OSError) as error:
-            events.emit("not_removed", place=str(checkpoints), reason=message(error))
-        with _noting_result(staging):
-            if call.night is not None:
-                call.night.succeeded(events)
-            if call.tables is not None:
-                call.tables.publish(events)
+    events.emit("nothing_to_do", result=result.manifest.run)
+    if outdated is not None:
+        events.emit("outdated", result=str(staging.out), reason=outdated)
+    try:
+        clear_earlier(checkpoints, result.manifest.finished)
+    except (EdgemillError, OSError) as error:
+        events.emit("not_removed", place=str(checkpoints), reason=message(error))
+    with _noting_result(staging):
+        if call.night is not None:
+            call.night.succeeded(events)
+        if call.tables is not None:
+            call.tables.publish(events)
     with suppress(EdgemillError, OSError):  # the result is complete even if the log is not
         staging.add_to_log()
     return result

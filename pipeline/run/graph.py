@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...tasks.graph.subgraph import PartitionCounts
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
+from ..nightly.night import refuse_few_edges
 from ..stages import ingesting, partitioning, triangulating
 from ..stages.attributes import read_isolated
 from ..stages.ingesting import Buckets, RowCounts
@@ -63,6 +64,9 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
     owned = _load_owned(run, checkpoint)
     if owned is None:
         numbered = _load_numbered(run, checkpoint) or _read_and_number(run, checkpoint)
+        if (before := run.call.before) is not None:
+            edges = sum(run.engine.peek(numbered.buckets.edges, len))
+            refuse_few_edges(before, run.settings.nightly, edges)
         if not run.plan.finds_lambda:
             return _count_degrees(run, numbered)
         if run.plan.in_shards:

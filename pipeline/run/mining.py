@@ -5,22 +5,24 @@ It composes the rooms of the pipeline, so it imports more modules of the project
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import EdgemillError, OutputLocked, StoreLost, UsageError
+from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import refuse_changed_files
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import check_device, check_least_workers
 from ..frames.input_object import InputObject
 from ..monitor.events import Events
-from ..nightly.night import Night
+from ..nightly.night import Night, PreviousResult, refuse_other_ids
 from ..nightly.textfile import reporting_to_textfile
 from ..output.delta.publishing import DeltaTables
 from ..output.folder_staging import LOG_NAME
 from ..output.manifest import write_manifest
-from ..output.staging import Staging, staging_for
+from ..output.staging import Staging, keep_failure, staging_for
 from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
@@ -28,7 +30,7 @@ from ..settings.overlap import check_locations
 from ..updating.carrying.collector import collector_off
 from ..updating.carrying.unchanged import digests_of, take_over_unchanged
 from .context import Call
-from .existing_result import clear_checkpoint, follow_up, keep_existing, reasons_to_replace
+from .existing_result import clear_checkpoint, follow_up, keep_existing, outdated_by, reasons_to_replace
 from .inputs.input_record import no_triangle, report_input, with_digests
 from .inputs.run_input import RunInput, refuse_overlap
 from .inputs.up_to_date import fingerprint
@@ -53,32 +55,78 @@ def mine_settings(
 
 
 def _mine(settings: Settings, client: Client | None, events: Events, given: InputObject | None) -> Result:
-    if client is None:
-        check_device(settings.cluster)
-        check_least_workers(settings.cluster)
-    night = Night.of(settings)
-    check_performance_report(settings)
-    check_locations(settings)
+    check_locations(settings)  # nothing is written beside an output that is refused
     refuse_overlap(given, settings)
-    tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
-    with staging_for(settings, events.run_id, is_path=given is None) as staging:
-        input = RunInput(settings, given, staging, client, events)
-        call = Call(settings, events, input, staging, night, tables)
-        reasons: list[str] = []
-        if staging.or_same and staging.holds_result():
-            reasons = reasons_to_replace(call)
-            if not reasons:
-                return keep_existing(call)
-        _refuse_existing(staging, reasons)
-        if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
-            open_vertices(settings, input.open())  # before the log exists, so a mistyped input leaves no files
-        recording = events.recording(staging.scratch / LOG_NAME, settings.model_dump())
-        with recording, input.named(), call.explaining_errors():
-            _report_lock(staging, events)
-            if reasons:
-                events.emit("replacing", reason="; ".join(reasons))
-            _run_and_publish(call, client)
+    with _leaving_trace(settings, events):
+        if client is None:
+            check_device(settings.cluster)
+            check_least_workers(settings.cluster)
+        night = Night.of(settings)
+        check_performance_report(settings)
+        tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
+        with _telling_latest(night, events), staging_for(settings, events.run_id, is_path=given is None) as staging:
+            input = RunInput(settings, given, staging, client, events)
+            call = Call(settings, events, input, staging, night, tables)
+            recording = events.recording(staging.scratch / LOG_NAME, settings.model_dump())
+            with recording, input.named(), call.explaining_errors():
+                return _find_or_make(call, client)
+
+
+def _find_or_make(call: Call, client: Client | None) -> Result:
+    """The existing result if it is the one that this call would make; else a new one."""
+    settings, events, staging = call.settings, call.events, call.staging
+    reasons: list[str] = []
+    if staging.or_same and staging.holds_result():
+        reasons = reasons_to_replace(call)
+        if not reasons:
+            outdated = outdated_by(call)
+            if outdated is None or not settings.output.overwrite:
+                return keep_existing(call, outdated)
+            reasons = [outdated]
+    _refuse_existing(staging, reasons)
+    if not call.input.is_written or settings.input.complete_marker or settings.input.least_rows:
+        open_vertices(settings, call.input.open())
+    _report_lock(staging, events)
+    if reasons:
+        events.emit("replacing", reason="; ".join(reasons))
+    _run_and_publish(call, client)
     return Result(folder_at(staging.out))
+
+
+@contextmanager
+def _leaving_trace(settings: Settings, events: Events) -> Iterator[None]:
+    """If the block raises before the run has its log, write a log of the failure alone, where `status` finds it.
+
+    Nothing is written if another run holds the output, whose log counts, if a store does not answer, or if the output
+    is a foreign file or folder. A log that cannot be written changes nothing.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not events.has_recorded and not isinstance(error, OutputLocked | StoreLost):
+            with suppress(EdgemillError, OSError):
+                log = events.log_of_failure(error, settings.model_dump())
+                if (place := keep_failure(settings, events.run_id, log)) is not None:
+                    error.add_note(f"log of the failed run: {place}")
+        raise
+
+
+@contextmanager
+def _telling_latest(night: Night | None, events: Events) -> Iterator[None]:
+    """If the block raises before the night is published, a note on the error says which night `latest` points to.
+
+    Another run that holds the output may move it, and a store that does not answer is not asked.
+    """
+    try:
+        yield
+    except (OutputLocked, StoreLost):
+        raise
+    except Exception as error:
+        with suppress(EdgemillError, OSError):
+            day = None if night is None else night.latest_day()
+            if night is not None and day is not None and PreviousResult(night.day, night.place).run != events.run_id:
+                error.add_note(f"{night.series.at('latest')} stays at {day}")
+        raise
 
 
 def _refuse_existing(staging: Staging, reasons: list[str]) -> None:
@@ -109,6 +157,7 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     vertices = open_vertices(settings, source)
     known = fingerprint(source, vertices)
     report_input(source, events)
+    refuse_other_ids(call.before, settings.nightly, type_name(source.id_type))
     made, kept, digests = None, None, None
     clear: Callable[[], None] = partial(clear_checkpoint, call)
     if settings.nightly.may_start_from_earlier:

@@ -9,24 +9,29 @@ from string import Formatter
 from ...tasks.errors import UsageError
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_HOURS_AGO = re.compile(r"(\d{1,5}) hours ago")
 
 
 def parse_day(value: object) -> str:
-    """The ISO day of `2026-11-20`, `today` or `yesterday`. UTC gives all hosts the same day.
+    """The ISO day of `2026-11-20`, `today`, `yesterday` or `25 hours ago`. UTC gives all hosts the same day.
 
     Raises UsageError for any other value.
     """
-    today = datetime.now(UTC).date()
+    now = datetime.now(UTC)
     match value:
         case "today":
-            return today.isoformat()
+            return now.date().isoformat()
         case "yesterday":
-            return (today - timedelta(days=1)).isoformat()
+            return (now.date() - timedelta(days=1)).isoformat()
+        case str() if found := _HOURS_AGO.fullmatch(value):
+            return (now - timedelta(hours=int(found[1]))).date().isoformat()
         case date() if not isinstance(value, datetime):  # YAML parses a day to a date
             return value.isoformat()
         case str() if _is_day(value):
             return value
-    raise UsageError(f"nightly.date: must be a day such as 2026-11-20, today or yesterday (UTC), got {value!r}")
+    raise UsageError(
+        f"nightly.date: must be a day such as 2026-11-20, today, yesterday or 25 hours ago (UTC), got {value!r}"
+    )
 
 
 def has_date(text: str, name: str) -> bool:

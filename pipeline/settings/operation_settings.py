@@ -15,7 +15,7 @@ class NightlySettings(Section):
     """A series of runs, one per day, with `{date}` in their paths."""
 
     date: str | None = None
-    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today`, `yesterday`, `25 hours ago`, in UTC; null: today."""
     keep: int | None = Field(None, ge=1)
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool = True
@@ -26,6 +26,8 @@ class NightlySettings(Section):
     """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
     previous: str | None = Field(None, min_length=1)
     """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    least_share: float | None = Field(0.5, gt=0, le=1)
+    """Least share of the last night's edges; fewer, or ids of another type, end with exit code 3; null: any."""
     full_every: int = Field(30, ge=1)
     """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
     state: str | None = Field(None, min_length=1)

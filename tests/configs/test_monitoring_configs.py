@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgemill.pipeline.monitor.metrics import Metrics
-from edgemill.pipeline.nightly.textfile import METRICS
+from edgemill.pipeline.nightly.textfile import FAILURE, METRICS
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "monitoring"
 FIGURES = ("exchange", "step", "open_bands", "settled", "messages", "bytes", "evaluations", "seconds")
@@ -39,7 +39,8 @@ def samples() -> dict[str, set[str]]:
     names = {family.name for family in families}
     assert names >= WORKERS
     found = {sample.name: set(sample.labels) for family in families for sample in family.samples}
-    return found | {name: {"worker"} for name in WORKERS} | {name: {"output"} for name in METRICS}
+    of_failures = {FAILURE: {"output", "exit_code", "error", "log"}}
+    return found | of_failures | {name: {"worker"} for name in WORKERS} | {name: {"output"} for name in METRICS}
 
 
 def asked(expression: str) -> set[str]:

@@ -162,3 +162,5 @@ class TracksRecord(Record):
     """DN-graphs with a new track."""
     next: int
     """A number above all tracks of this result and of earlier results of its series."""
+    refused: EarlierRecord | None = None
+    """The result of the night before if its tracks could not be continued; its run is empty if it cannot be read."""

@@ -339,7 +339,10 @@ def _plain(value: object) -> str:
 
 
 def _off(expected: float, found: float) -> str:
-    return f"{(expected - found) / found:+.1%}" if found else ""
+    """How far off an expectation is: in per cent up to twice of what was found, and as a multiple above."""
+    if not found:
+        return ""
+    return f"{(expected - found) / found:+.1%}" if expected <= 2 * found else f"{expected / found:,.1f} times"
 
 
 def _runs(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:

@@ -42,9 +42,9 @@ def accepted_input(given: object) -> str | InputObject:
 
 
 def refuse_overlap(given: InputObject | None, settings: Settings) -> None:
-    """Raises UsageError if one of several inputs lies in the output folder, or contains it."""
+    """Raises UsageError if an input lies in the output folder, or contains it."""
     out = folder_at(settings.output.path, settings.output.storage_options)
-    for path in () if given is None else given.paths:
+    for path in (settings.input.path,) if given is None else given.paths:
         refuse_input_overlap(folder_at(path, settings.input.storage_options), out)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from ....tasks.errors import UsageError
 from ....tasks.inputs.sources import Source
+from ...nightly.night import refuse_few_edges
 from ...results.result import Result
 from ...run.context import Call
 from ..batches.batch_input import BatchInput
@@ -52,6 +53,8 @@ def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool
         return None
     engine = ThreadedEngine(events.run_id, settings.cluster.threads_per_worker)
     start = start_from(settings, events, engine, base, source, batch)
+    change = start.change
+    refuse_few_edges(call.before, settings.nightly, change.before.edges - change.lost + change.added.edges)
     return _nothing_changed(call, source, start) or Begun(engine, start)
 
 

@@ -17,6 +17,7 @@ from ....tasks.storage.folders import Folder
 from ....tasks.storage.taking_over import take_over
 from ....tasks.update.state_index import NoState
 from ...nightly.lineage import Lineage, lineage_of
+from ...nightly.night import refuse_few_edges
 from ...output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
 from ...results.result import Result
 from ...run.context import Call
@@ -70,6 +71,7 @@ def take_over_unchanged(call: Call, source: Source, known: str | None, digests: 
     call.reads(base)
     if base is None or not is_same(settings, base, source, known, digests):
         return None
+    refuse_few_edges(call.before, settings.nightly, base.manifest.counts.edges)
     lineage = lineage_to(call, source, base)
     tracks = same_tracks(base, lineage)
     if base.manifest.tracks is not None and tracks is None:

@@ -58,17 +58,14 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
     if always:
         return Decision("changes", "nightly.incremental is always")
     edges, triangles = max(len(support), 1), base.manifest.counts.triangles or 0
-    share = change.size / edges
-    if share > MOST_CHANGED:
-        return Decision("whole", f"{share:.0%} of the edges changed, over {MOST_CHANGED:.0%}")
+    if change.size > MOST_CHANGED * edges:
+        return Decision("whole", f"{_changed(change)}, more than {MOST_CHANGED:.0%} of these")
     whole = predicted_seconds(edges, triangles, MEASURED_THREADS) - START_SECONDS
     most = round(BUDGET * whole / (WORK_SECONDS * max(1.0, edges / CACHED_EDGES) ** 0.5))
     least = triangles_of_changes(change, support, triangles)
     if least > most:
         return Decision("whole", f"the changed edges are in about {least:,} triangles, over the budget of {most:,}")
-    return Decision(
-        "changes", f"{share:.2%} of the edges changed, in about {least:,} triangles; the budget is {most:,}", most
-    )
+    return Decision("changes", f"{_changed(change)}, in about {least:,} triangles; the budget is {most:,}", most)
 
 
 def triangles_of_changes(change: Change, support: NDArray[np.int32], triangles: int) -> int:
@@ -112,6 +109,10 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     about = f"{told} tell of a work of about {found.work:,} triangles"
     if found.work > most:
         return Decision("whole", f"{about}, over the budget of {most:,}", expected=found.work)
-    share = change.size / max(change.before.edges, 1)
-    reason = f"{share:.2%} of the edges changed, and {about}; the budget is {most:,}"
+    reason = f"{_changed(change)}, and {about}; the budget is {most:,}"
     return replace(decision, reason=reason, expected=found.work)
+
+
+def _changed(change: Change) -> str:
+    """How much changed. A part in per cent would be 0.00 for few edges, and over 100 where a small graph has grown."""
+    return f"{change.size:,} edges came or went, and the earlier result has {change.before.edges:,}"

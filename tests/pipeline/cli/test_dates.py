@@ -37,6 +37,10 @@ def midnight(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("midnight")
 def test_days_are_those_of_utc() -> None:
     assert (parse_day("today"), parse_day("yesterday")) == ("2026-02-28", "2026-02-27")
+    assert [parse_day(f"{hours} hours ago") for hours in (0, 23, 24, 25, 48)] == [
+        *("2026-02-28", "2026-02-28"),
+        *("2026-02-27", "2026-02-27", "2026-02-26"),
+    ]
     assert load_settings(None, DATED).output.path == "out/2026-02-28"
 
 
@@ -46,11 +50,24 @@ def test_a_day(given: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["tomorrow", "20261120", "2026-W47-5", "2026-02-30", "", 20261120, True, datetime.datetime(2026, 11, 20)]
+    "given",
+    [
+        "tomorrow",
+        "20261120",
+        "2026-W47-5",
+        "2026-02-30",
+        "",
+        "-1 hours ago",
+        "25 hours",
+        "999999 hours ago",
+        20261120,
+        True,
+        datetime.datetime(2026, 11, 20),
+    ],
 )
 def test_what_is_no_day(given: object) -> None:
     with pytest.raises(
-        UsageError, match=r"nightly\.date: must be a day such as 2026-11-20, today or yesterday \(UTC\)"
+        UsageError, match=r"nightly\.date: must be a day such as 2026-11-20, today, yesterday or 25 hours ago \(UTC\)"
     ):
         parse_day(given)
 
@@ -144,7 +161,10 @@ def test_only_the_input_has_a_date() -> None:
         ({"input.complete_marker": "a/b"}, "input.complete_marker: must be the name of a file in the input folder"),
         ({"input.complete_marker": "{day}"}, "input.complete_marker has {day}"),
         ({"input.least_rows": 0}, "input.least_rows: must be greater than or equal to 1"),
-        ({"nightly.date": "soon"}, "nightly.date: must be a day such as 2026-11-20, today or yesterday (UTC), got"),
+        (
+            {"nightly.date": "soon"},
+            "nightly.date: must be a day such as 2026-11-20, today, yesterday or 25 hours ago (UTC), got",
+        ),
     ],
 )
 def test_message_of_a_mistake(changes: dict[str, Any], message: str) -> None:

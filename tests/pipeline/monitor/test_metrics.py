@@ -213,15 +213,17 @@ def test_names_are_as_documented(pytestconfig: pytest.Config) -> None:
     took_in.show({"event": "level", "level": 4, "unsettled": 3})
     figures = dict.fromkeys(("exchange", "step", "open_bands", "settled", "messages", "bytes", "evaluations"), 1)
     took_in.show({"event": "exchange", "unsettled": 2, "seconds": 0.5, **figures})
-    took_in.show({"event": "run_finished"})
+    took_in.show({"event": "run_failed", "error": "no room", "exit_code": 7})
     registry = CollectorRegistry()
     registry.register(took_in)
     families = list(registry.collect())
+    [why] = [s.labels for family in families for s in family.samples if s.name == "edgemill_run_failure_info"]
+    assert why == {"error": "no room", "exit_code": "7"}
     page = (pytestconfig.rootpath / "docs/monitoring.md").read_text()
     documented = dict(re.findall(r"^\| `(edgemill_\w+)` \| (\w+) \|", page, re.MULTILINE))
     suffix = {"counter": "_total", "info": "_info"}
     names = {family.name + suffix.get(family.type, ""): family.type for family in families}
-    assert documented == names | dict.fromkeys(textfile.METRICS, "gauge")
+    assert documented == names | dict.fromkeys([*textfile.METRICS, textfile.FAILURE], "gauge")
     for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
         assert yaml.safe_load(block)
     asked = set(re.findall(r"edgemill_\w+", page))

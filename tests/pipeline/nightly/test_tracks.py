@@ -252,10 +252,11 @@ def test_nights_by_the_command(tmp_path: Path, out: str) -> None:
     redone = tracks_of(Result(f"{out}/2026-11-18"))
     assert {track: sorted(group)[0] for track, group in redone.items()} == {1: 0, 2: 10, 3: 20, 5: 40}
     write_day(tmp_path, "2026-11-20", [range(50, 53)])
-    ended = run(tmp_path, out, "2026-11-20", "--json")
+    ended = run(tmp_path, out, "2026-11-20", "--json", "--set", "nightly.least_share=null")
     assert set(tracks_of(Result(f"{out}/2026-11-20"))) == {6}  # above what the redone day gave out
     counts = {"continued": 0, "grown": 0, "shrunk": 0, "born": 1, "died": 3, "merged": 0, "split": 0}
-    told = {"since": "2026-11-19", "groups": counts, "edges": None, "latest": "2026-11-20", "delta": None}
+    told = {"since": "2026-11-19", "groups": counts, "edges": None, "latest": "2026-11-20"}
+    told |= {"latest_kept": None, "delta": None}
     assert json.loads(ended.stdout)["night"] == told
 
 
@@ -347,12 +348,15 @@ def test_a_night_before_that_is_of_no_use(tmp_path: Path, spoil: str, reason: st
         content = bytearray(part.read_bytes())
         content[30] ^= 255
         part.write_bytes(content)
-    done = run(tmp_path, str(tmp_path / "out"), "2026-11-19")
+    done = run(tmp_path, str(tmp_path / "out"), "2026-11-19", "--set", "nightly.least_share=null")
     assert done.exit_code == 0
     result = Result(tmp_path / "out/2026-11-19")
     tracks = result.manifest.tracks
     assert tracks is not None
     assert (tracks.previous, tracks.continued, tracks.new) == (None, 0, 3)
+    assert tracks.refused is not None and tracks.refused.day == "2026-11-18"
+    again = run(tmp_path, str(tmp_path / "out"), "2026-11-19")  # a result that is of no use does not become newer
+    assert again.stdout.startswith("nothing to do")
     highest = {"release": 0, "ids": 1, "damage": 3, "page": 3}[spoil]
     assert sorted(tracks_of(result)) == [highest + 1, highest + 2, highest + 3]
     (event,) = [line for line in log(result) if line["event"] == "tracks_new"]

@@ -77,7 +77,8 @@ def test_nights_on_a_disk(tmp_path: Path) -> None:
     before: Result | None = None
     for number, (day, sizes) in enumerate({"18": [5, 4], "19": [5, 6], "20": [3]}.items()):
         write_day(tmp_path, f"2026-11-{day}", sizes)
-        ended = night(tmp_path, out, f"2026-11-{day}", "--set", "nightly.keep=1")
+        few = "--set", "nightly.least_share=null"
+        ended = night(tmp_path, out, f"2026-11-{day}", "--set", "nightly.keep=1", *few)
         assert (ended.exit_code, ended.stderr) == (0, "")
         assert f"delta       {root}, version {number}" in lines_of(ended)
         check(root, Result(f"{out}/latest"))
@@ -296,7 +297,7 @@ def test_settings_that_do_not_fit(tmp_path: Path, more: dict[str, str], message:
     given = {name: value.replace("{tmp}", str(tmp_path)) for name, value in more.items()}
     with pytest.raises(UsageError, match=message):
         mine(rows, tmp_path / "out", **DELTA | given)
-    assert os.listdir(tmp_path) == ["rows.parquet"]
+    assert {*os.listdir(tmp_path)} - {"out.failed.log.jsonl"} == {"rows.parquet"}
 
 
 @pytest.mark.parametrize(
@@ -332,7 +333,7 @@ def test_without_deltalake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     rows = runs.write_rows(tmp_path / "rows.parquet", combinations(range(4), 2))
     with pytest.raises(UsageError, match=r"output.format delta needs another package: pip install 'edgemill\[delta\]'"):
         mine(rows, tmp_path / "out", **DELTA)
-    assert os.listdir(tmp_path) == ["rows.parquet"]
+    assert sorted(os.listdir(tmp_path)) == ["out.failed.log.jsonl", "rows.parquet"]
 
 
 def test_a_disk_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -506,7 +506,7 @@ def test_inputs_in_stores_that_cannot_be_read(
                 client=None,
                 input={"storage_options": nowhere | quickly | more},
             )
-    assert os.listdir(tmp_path) == []  # no run has begun
+    assert os.listdir(tmp_path) == ["out.failed.log.jsonl"]
 
 
 @pytest.mark.parametrize("at", [1, 3])

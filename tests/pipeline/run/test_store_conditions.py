@@ -54,7 +54,7 @@ def test_such_a_store_is_refused(rows: Path, out: Folder, client: Client) -> Non
     with pytest.raises(UsageError, match=said) as caught:
         run(rows, out, client)
     assert caught.value.exit_code == 2
-    assert out.names() == []
+    assert out.names() == ["failed.log.jsonl"]
 
 
 def test_the_probe_leaves_the_lock_of_another_run(out: Folder) -> None:
