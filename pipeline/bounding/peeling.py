@@ -18,7 +18,7 @@ from ...tasks.graph.subgraph import PartitionCounts, Subgraph
 from ...tasks.graph.whole_graph import WholeGraph
 from ...tasks.messages import bundle
 from ..cluster.engine import Future
-from ..cluster.this_worker import progress_reporter
+from ..cluster.this_worker import leave_pool, progress_reporter
 from ..monitor.events import Events
 from ..output.manifest import BoundingRecord, ShardsRecord
 from .rounds import Outcome, Round, end
@@ -146,6 +146,7 @@ class PeelAlone(Peeling):
 def _peel_alone(
     graph: Subgraph | WholeGraph, before: Outcome | None, seconds: float | None, topic: str, record: bool
 ) -> Outcome:
+    leave_pool()
     peeled = peel(graph, before and before.state, seconds, progress_reporter(topic), record=record)
     return Outcome(peeled, bundle(graph.partition, {}), None)
 

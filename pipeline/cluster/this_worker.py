@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distributed import get_worker
+from distributed import get_worker, secede
 from distributed.core import Status
 
 from ...tasks.errors import ClusterLost
@@ -20,6 +20,14 @@ CLOSING = (Status.closing, Status.closed, Status.failed)
 def scratch_folder() -> Path:
     """The worker's folder for temporary files, which goes when the worker does."""
     return Path(get_worker().local_directory)
+
+
+def leave_pool() -> None:
+    """Let the worker start another task in place of this one, which goes on: a task that takes long, such as peeling,
+    would keep small tasks of other clients waiting. Does nothing in the process of the run, whose end waits for tasks.
+    """
+    if not get_worker().address.startswith("inproc://"):
+        secede()
 
 
 def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], None]:

@@ -46,6 +46,8 @@ def _important_message(event: Mapping[str, Any]) -> str | None:
                 f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
                 f"the graph; {event['missing']:,} vertices of the graph have no row"
             )
+        case "waiting":
+            return f"waiting {event['reason']}"
         case "note":
             return f"note: {event['text']}"
         case "weak_lock":

@@ -33,7 +33,7 @@ from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Engine, Future
-from ..cluster.this_worker import event_reporter
+from ..cluster.this_worker import event_reporter, leave_pool
 from ..monitor.events import Events, Stage
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
@@ -294,6 +294,7 @@ def _run_blocks(
     topic: str | None,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker, of whose mapped files about `resident` bytes stay in memory."""
+    leave_pool()
     send = event_reporter(topic)
 
     def progress(done: int, batches: int, spent: float, predicted: float | None) -> None:

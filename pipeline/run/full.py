@@ -58,14 +58,16 @@ def run_in_full(
     with releasing_pool():
         source = call.input.written(source)
         profiled = settings.monitoring.performance_report is not None
-        cluster = connect(settings.cluster, profiled) if client is None else nullcontext(client)
+        cluster = connect(settings.cluster, profiled, events.waits) if client is None else nullcontext(client)
         started_here = client is None and settings.cluster.is_started_here
         with cluster as connected, monitored(connected, settings, started_here, events, metrics, call.staging.scratch):
             if client is not None:
-                await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
+                least, seconds = settings.cluster.least_workers or 1, settings.cluster.waiting_seconds
+                await_workers(client, least, seconds, events.waits)
                 scheduler: Any = client.scheduler
                 events.emit("client", scheduler=scheduler.address)
-            session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
+            waiting = settings.cluster.waiting_seconds
+            session = Session(connected, events.run_id, (known or "unknown")[:8], waiting, events.waits)
             with restored(client, session):
                 run = planned(call, source, vertices, session)
                 batch = call.input.batch
