@@ -122,9 +122,9 @@ class CheckpointSection(TypedDict, total=False):
     path: str | os.PathLike[str] | None
     """Folder or fsspec URL that all workers can reach; null: a hidden folder beside the output."""
     every_seconds: float | None
-    """Seconds between checkpoints; null disables them."""
+    """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     fresh: bool
     """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     storage_options: dict[str, Any]
@@ -439,9 +439,9 @@ class Keywords(TypedDict, total=False):
     permutations: int
     """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     every_seconds: float | None
-    """Seconds between checkpoints; null disables them."""
+    """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     protocol: Literal["tcp", "ucxx"]
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None

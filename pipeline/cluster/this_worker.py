@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 from distributed import get_worker, secede
@@ -42,13 +43,13 @@ def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], 
 def event_reporter(topic: str | None) -> Callable[..., None]:
     """A function that a task calls with fields of an event. To be made in the task's thread.
 
-    It sends the driver an event under `topic` at most every 0.2 seconds; None sends no events.
+    It sends the driver an event under `topic` at once, and then at most every 0.2 seconds; None sends no events.
 
     The function raises ClusterLost in a task whose result no client waits for any more, as after the driver was
     killed: Dask lets such a task run, and it would occupy its worker.
     """
     worker = get_worker()
-    key, last = worker.get_current_task(), time.monotonic()
+    key, last = worker.get_current_task(), -inf
 
     def send(**fields: object) -> None:
         nonlocal last

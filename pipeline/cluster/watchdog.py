@@ -13,7 +13,7 @@ from distributed.comm.core import CommClosedError
 from ...tasks.errors import ClusterLost
 
 T = TypeVar("T")
-_TELLING_SECONDS = 5.0
+_TELLING_SECONDS = 10.0
 """How long nothing happens before the run tells what it waits for."""
 _CHECKS = 10
 """Checks of the cluster within the time for which no task may run."""

@@ -124,7 +124,8 @@ def _run(run: RunContext) -> tuple[Made, Checkpoint]:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     warm_workers(run)
     values = made_of(settings, run.source, plan, run.vertices)
-    checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out)
+    workers = engine.capacity.workers
+    checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out, plan.checkpoint_bytes, workers)
     if settings.checkpoint.fresh:
         checkpoint.clear()
     try:
