@@ -97,8 +97,7 @@ class Plan(PlanFacts):
         """Projected memory of a worker that does not spill."""
         return self._idle_bytes + max(
             self.reading_bytes + self._read_bytes,
-            self._share_bytes,
-            self._names_bytes + self._writing_bytes,
+            self._share_bytes + self._names_bytes + self._writing_bytes,
             self._held_bytes + self.programs_bytes,
         )
 

@@ -28,6 +28,7 @@ from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
 from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting
@@ -163,6 +164,25 @@ def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, wh
     refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)))
     with pytest.raises(OutOfRoom, match=r"a worker needs about 285\.00 MiB to start and has 300 B: give"):
         refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, 300)))
+
+
+@pytest.mark.parametrize("disk", [None, 10**12, 1000])
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0, 1.2, 1.9])
+def test_a_plan_says_of_itself_what_the_run_does(rows: Path, share: float, disk: int | None) -> None:
+    """It is not tight, and refused then."""
+    settings = make_settings(str(rows), "out", partitions=1)
+    source = open_input(settings)
+    needed = plan_run(settings, source, Capacity(1, 2, 0)).worker_bytes
+    plan = replace(plan_run(settings, source, Capacity(1, 2, int(share * needed))), disk_bytes=disk)
+    try:
+        refuse_if_too_large(plan)
+        expected = {"yes", "tight"}
+    except OutOfRoom:
+        expected = {"no"}
+    (said,) = (line.split()[1].strip(":") for line in describe(plan).splitlines() if line.startswith("fits"))
+    assert said in expected
+    document = plan_document(plan)
+    assert (document["fits"], document["tight"] is not None) == (said == "yes", said == "tight")
 
 
 @pytest.mark.parametrize(("workers", "more"), [(1, "start more workers"), (3, r"raise partitioning\.count")])
