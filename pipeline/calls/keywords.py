@@ -165,7 +165,7 @@ class ClusterSection(TypedDict, total=False):
     silence_seconds: float
     """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """Seconds without any usable worker after which the run ends with exit code 4."""
+    """Seconds without a scheduler that answers, or without any usable worker, after which the run ends with code 4."""
 
 
 class NightlySection(TypedDict, total=False):
@@ -465,7 +465,7 @@ class Keywords(TypedDict, total=False):
     silence_seconds: float
     """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """Seconds without any usable worker after which the run ends with exit code 4."""
+    """Seconds without a scheduler that answers, or without any usable worker, after which the run ends with code 4."""
     keep: int | None
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool

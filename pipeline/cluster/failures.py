@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
@@ -32,7 +34,9 @@ class Failures:
         if isinstance(error, NoValidWorkerError | NoWorkerError):
             return ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again")
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):
-            return ClusterLost(f"lost the Dask cluster: {error or type(error).__name__}; run again")
+            scheduler: Any = self._client.scheduler
+            at = f" at {scheduler.address}" if scheduler is not None else ""
+            return ClusterLost(f"lost the Dask scheduler{at}: {error or type(error).__name__}; run again")
         return None
 
     def _killed(self, error: KilledWorker, execution: Execution) -> EdgemillError:

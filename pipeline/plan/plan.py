@@ -262,7 +262,8 @@ class Plan(PlanFacts):
         """Memory of the blocks that a worker reads at once."""
         is_kept = self.capacity.in_process or in_parts(self.source, self.graph, self.block_rows)
         row = row_bytes(self.source, self.graph, self.block_rows) * (IN_PROCESS_FACTOR if is_kept else 1)
-        return int(self.block_rows * row) * self.blocks_at_once
+        largest = sorted((block.rows for block in self.blocks), reverse=True)
+        return int(sum(largest[: self.blocks_at_once]) * row)
 
     @property
     def _read_bytes(self) -> int:
@@ -278,7 +279,7 @@ class Plan(PlanFacts):
         if self.source.kind == "integer":
             return 0
         share = min(1.0, IMBALANCE / self.capacity.workers)
-        return int(ID_COPIES * share * self.graph.vertices.likely * self.graph.id_bytes)
+        return int(ID_COPIES * share * self.graph.vertices.likely * (self.graph.id_bytes + 8))
 
     @property
     def _writing_bytes(self) -> int:

@@ -17,7 +17,6 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, mine
-from edgemill.pipeline.bounding import peeling
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.cluster.worker_lock import WorkerLock
@@ -25,6 +24,7 @@ from edgemill.pipeline.cluster.workers import ready
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.monitor.status_text import describe
+from edgemill.tasks.bound import peel as peel_alone
 from edgemill.tasks.generate.generate import generate
 
 SECONDS = 20
@@ -102,7 +102,7 @@ def test_a_small_job_ends_beside_a_large_one(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
     """The first run peels until the second has ended."""
-    peels, ended, peel = threading.Event(), threading.Event(), peeling.peel
+    peels, ended, peel = threading.Event(), threading.Event(), peel_alone.peel
 
     def wait_in_first(*arguments: Any, **options: Any) -> Any:
         if not peels.is_set():
@@ -110,7 +110,7 @@ def test_a_small_job_ends_beside_a_large_one(
             assert ended.wait(SECONDS)
         return peel(*arguments, **options)
 
-    monkeypatch.setattr(peeling, "peel", wait_in_first)
+    monkeypatch.setattr("edgemill.pipeline.bounding.peeling.peel", wait_in_first)
     how: dict[str, Any] = {"device": "cpu", "partitions": 1, "output.report": False}
     with (
         runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=threads) as client,
