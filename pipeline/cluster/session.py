@@ -237,6 +237,8 @@ class Session:
 
         A worker that was retired, as when a cluster shrinks, gets no replacement.
         """
+        if self.client.scheduler is None:
+            raise self._failures.lost_scheduler
         present = workers_of(self.client)
         retired = sum(self._was_retired(address) for address in self.workers if address not in present)
         with suppress(TimeoutError):

@@ -20,6 +20,7 @@ from ..cluster.connecting.arrival import await_workers
 from ..cluster.connecting.start import connect
 from ..cluster.engine import Engine
 from ..cluster.execution import Execution
+from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
 from ..cluster.workers.kernel_loading import KernelLoading
 from ..output.manifest import Manifest
@@ -68,7 +69,7 @@ def run_in_full(
                 events.emit("client", scheduler=scheduler.address)
             waiting = settings.cluster.waiting_seconds
             session = Session(connected, events.run_id, (known or "unknown")[:8], waiting, events.waits)
-            with restored(client, session):
+            with scheduler_named(connected), restored(client, session):
                 run = planned(call, source, vertices, session)
                 batch = call.input.batch
                 needs_state = batch is not None and batch.state is not None  # so does the next batch
