@@ -22,7 +22,7 @@ _RESTARTS = "worker-restart-memory"
 
 @contextmanager
 def scheduler_named(client: Client) -> Iterator[None]:
-    """Raise ClusterLost with the scheduler's address for what Dask raises in the block when the connection is closed."""
+    """Raise ClusterLost with the scheduler's address for what Dask raises in the block if the connection closes."""
     scheduler: Any = client.scheduler
     address = None if scheduler is None else scheduler.address
     try:
