@@ -22,6 +22,7 @@ cache.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import platform
@@ -31,7 +32,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FunctionType
@@ -93,6 +95,34 @@ def is_kept() -> bool:
 def is_marked(part: str) -> bool:
     """Whether `mark` was called with `part` for the present sources and processor, here or in the environment."""
     return any(Path(place, _mark(part)).exists() for place in (environment_folder(), folder()))
+
+
+@contextmanager
+def compiling(part: str, wait: bool = True) -> Iterator[bool]:
+    """Call all kernels of `part` within the context, so that they are compiled, or loaded if they are kept; then they
+    are marked. Yields False, and the block is to call none, if another process compiles them and this is not to `wait`.
+
+    One process at a time compiles a part for a folder; those that waited load what it kept. The system releases the
+    lock of a process that is killed, and the next one goes on.
+    """
+    with ExitStack() as lock:
+        path = None
+        if is_kept() and not is_marked(part):
+            path = Path(folder(), f"{part}.lock")
+            try:
+                file = lock.enter_context(path.open("w"))
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            except OSError:
+                pass  # a file system without locks: each process compiles
+            if is_marked(part):
+                lock.close()
+        yield True
+        mark(part)
+        if path is not None:
+            path.unlink(missing_ok=True)  # those that wait for it find the mark
 
 
 def mark(part: str) -> None:

@@ -51,8 +51,6 @@ class Parts:
         if len(missing) > here:
             compiled = self._compile(missing, processes, here)
         compiled += self._call(names)  # also those that others have compiled: now they are loaded
-        for name in names:
-            cache.mark(name)
         return WarmUp(compiled, time.perf_counter() - start)
 
     def compile_named(self) -> None:
@@ -84,12 +82,22 @@ class Parts:
         return sum(self.seconds[name] for name in names)
 
     def _call(self, names: Sequence[str]) -> int:
-        """Call the kernels of some parts. Returns the number of kernels that this compiled."""
+        """Call the kernels of some parts. Returns the number of kernels that this compiled.
+
+        Parts that another process compiles at present come last, so that processes share the work.
+        """
         with _calling:
             before = _compiled()
-            for name in names:
-                self.calls[name]()
+            left = [name for name in names if not self._is_called(name, wait=False)]
+            for name in left:
+                self._is_called(name, wait=True)
             return _compiled() - before
+
+    def _is_called(self, name: str, wait: bool) -> bool:
+        with cache.compiling(name, wait) as now:
+            if now:
+                self.calls[name]()
+            return now
 
 
 def _compiled() -> int:

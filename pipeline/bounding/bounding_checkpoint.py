@@ -38,45 +38,49 @@ class BoundingCheckpoint:
     ) -> None:
         self._checkpoint, self._graph, self._engine, self._events = checkpoint, graph, engine, events
         self._how, self._in_parts = how, in_parts
+        self.stop_seconds = 0.0
+        """What it takes to stop the search and to start it again."""
         self.saves = 0
         """Number of checkpoints that were saved."""
 
     def due(self, exchanges: int) -> bool:
         """Whether to save a checkpoint after this number of exchanges."""
         every = self._checkpoint.settings.every_exchanges
-        return self._checkpoint.due() or bool(exchanges and every is not None and exchanges % every == 0)
+        left = self.seconds_left
+        return (left is not None and left <= 0) or bool(exchanges and every is not None and exchanges % every == 0)
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the next checkpoint is due; None for no limit."""
-        return self._checkpoint.seconds_left
+        return self._checkpoint.seconds_left(self._events, _NAME, self.stop_seconds)
 
     def save(self, round_: Round, facts: Mapping[str, Any], reached: Mapping[str, int]) -> Round:
         """Save a checkpoint, with the progress `reached`. Gives the round to continue with, whose lineage is cut: lost
         states are read from the checkpoint.
         """
-        if self._checkpoint.graph is None:
-            self._checkpoint.save_graph(self._engine, self._events, self._graph)
-            if self._in_parts:
-                self._graph.buckets.move_to_host(self._engine)
-        subgraphs = self._graph.subgraphs
-        index = self._checkpoint.save(
-            self._engine,
-            _NAME,
-            {"states": [(s, round_.states[p], p in round_.mailed) for p, s in enumerate(subgraphs)]},
-            _store,
-            {
-                "made_of": self._made_of,
-                "search": facts,
-                "reached": reached,
-                "number": round_.number,
-                "mailed": [[p, list(rows.items())] for p, rows in round_.mailed.items()],
-                "exchanges": [asdict(record) for record in self._events.exchanges],
-            },
-            keep_before=True,
-        )
-        kept = self._files(index["files"], round_.stamp)
-        states = self._engine.cut_lineage(f"{round_.name}-kept", round_.states, _read_again, kept)
+        with self._checkpoint.saving(_NAME, self.stop_seconds):
+            if self._checkpoint.graph is None:
+                self._checkpoint.save_graph(self._engine, self._events, self._graph)
+                if self._in_parts:
+                    self._graph.buckets.move_to_host(self._engine)
+            subgraphs = self._graph.subgraphs
+            index = self._checkpoint.save(
+                self._engine,
+                _NAME,
+                {"states": [(s, round_.states[p], p in round_.mailed) for p, s in enumerate(subgraphs)]},
+                _store,
+                {
+                    "made_of": self._made_of,
+                    "search": facts,
+                    "reached": reached,
+                    "number": round_.number,
+                    "mailed": [[p, list(rows.items())] for p, rows in round_.mailed.items()],
+                    "exchanges": [asdict(record) for record in self._events.exchanges],
+                },
+                keep_before=True,
+            )
+            kept = self._files(index["files"], round_.stamp)
+            states = self._engine.cut_lineage(f"{round_.name}-kept", round_.states, _read_again, kept)
         self.saves += 1
         self._events.emit("kept", **reached)
         return Round(self._engine, round_.name, states, round_.mailed, round_.number)

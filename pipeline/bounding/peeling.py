@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from threading import Lock
@@ -18,7 +18,7 @@ from ...tasks.graph.subgraph import PartitionCounts, Subgraph
 from ...tasks.graph.whole_graph import WholeGraph
 from ...tasks.messages import bundle
 from ..cluster.engine import Future
-from ..cluster.this_worker import progress_reporter
+from ..cluster.this_worker import leave_pool, progress_reporter
 from ..monitor.events import Events
 from ..output.manifest import BoundingRecord, ShardsRecord
 from .rounds import Outcome, Round, end
@@ -67,13 +67,14 @@ class Peeling(Schedule):
         """Peel for at most `seconds` and the rest of a level."""
         context, started = self.context, time.perf_counter()
         before = None if self.round is None else self.round.states
-        with context.engine.subscribed(
-            self._topic, _progress_listener(context.events, context.counts, self._edges_left())
-        ):
+        listener = _ProgressListener(context.events, context.counts, self._edges_left())
+        with context.engine.subscribed(self._topic, listener):
             states = self._peel(before, seconds)
             # This waits for the tasks.
             self._records = context.engine.peek(states, _record, context.engine.partition_workers)
-        self._seconds += time.perf_counter() - started
+        passed = time.perf_counter() - started
+        self._seconds += passed
+        self.stop_seconds = passed - listener.seconds
         self.round = Round(context.engine, self.name, states)
 
     def _edges_left(self) -> dict[int, int]:
@@ -146,26 +147,32 @@ class PeelAlone(Peeling):
 def _peel_alone(
     graph: Subgraph | WholeGraph, before: Outcome | None, seconds: float | None, topic: str, record: bool
 ) -> Outcome:
+    leave_pool()
     peeled = peel(graph, before and before.state, seconds, progress_reporter(topic), record=record)
     return Outcome(peeled, bundle(graph.partition, {}), None)
 
 
-def _progress_listener(
-    events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]
-) -> Callable[[Any], None]:
-    """A function that emits the event `level` for each progress report; `left` has the edges left by part.
+class _ProgressListener:
+    """Emits the event `level` for each progress report; `left` has the edges left by part.
 
-    Dask may keep the function after it has unsubscribed, so it refers to no futures.
+    Dask may keep it after it has unsubscribed, so it refers to no futures.
     """
-    edges, lock = sum(c.owned for c in counts), Lock()
 
-    def listen(fields: Mapping[str, int]) -> None:
-        with lock:
-            left[fields["part"]] = fields["unsettled"]
-            unsettled = sum(left.values())
-        events.emit("level", level=fields["level"], unsettled=unsettled, edges=edges)
+    def __init__(self, events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]) -> None:
+        self._events, self._edges, self._left = events, sum(c.owned for c in counts), left
+        self._first: float | None = None
+        self._lock = Lock()
+        self.seconds = 0.0
+        """Time between the first report, when peeling begins, and the last one."""
 
-    return listen
+    def __call__(self, fields: Mapping[str, int]) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            self._first = self._first or now
+            self.seconds = now - self._first
+            self._left[fields["part"]] = fields["unsettled"]
+            unsettled = sum(self._left.values())
+        self._events.emit("level", level=fields["level"], unsettled=unsettled, edges=self._edges)
 
 
 class _PeelRecord(NamedTuple):

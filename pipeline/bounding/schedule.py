@@ -58,6 +58,9 @@ class BoundingContext:
 class Schedule(ABC):
     """Finds λ exchange by exchange. Between two exchanges a checkpoint can store it, as its `round` and its `facts`."""
 
+    stop_seconds = 0.0
+    """What it takes to stop between two exchanges and to start again."""
+
     name: ClassVar[str]
     """Name of its tasks."""
 

@@ -48,6 +48,7 @@ def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) 
         context.beside()
     while not schedule.done and not limits.reached(schedule.exchanges):
         schedule.exchange(_shorter(limits.seconds_left, checkpoint.seconds_left))
+        checkpoint.stop_seconds = schedule.stop_seconds
         if schedule.round is not None and not schedule.done and checkpoint.due(schedule.exchanges):
             schedule.round = checkpoint.save(schedule.round, schedule.facts, schedule.reached)
     return schedule.end()

@@ -14,7 +14,7 @@ from ...tasks.shards import Figures, FileAllocator, ShardEdges, ShardOnGpu, Shar
 from ...tasks.shards.gpu.transport_names import MAILBOXES, NCCL
 from ...tasks.shards.local_groups import peel_groups
 from ..cluster.carriers.communicator import Communicator
-from ..cluster.this_worker import progress_reporter, scratch_folder
+from ..cluster.this_worker import leave_pool, progress_reporter, scratch_folder
 from .rounds import Outcome
 
 
@@ -30,6 +30,7 @@ def peel_groups_of_worker(
     topic: str | None,
 ) -> list[Outcome]:
     """Task: peel the groups of one worker, on the device with their edges."""
+    leave_pool()
     states = None if before is None else [outcome.state for outcome in before]
     found: Sequence[ShardState | ShardOnGpu]
     report = progress_reporter(topic)

@@ -122,9 +122,9 @@ class CheckpointSection(TypedDict, total=False):
     path: str | os.PathLike[str] | None
     """Folder or fsspec URL that all workers can reach; null: a hidden folder beside the output."""
     every_seconds: float | None
-    """Seconds between checkpoints; null disables them."""
+    """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     fresh: bool
     """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     storage_options: dict[str, Any]
@@ -165,7 +165,7 @@ class ClusterSection(TypedDict, total=False):
     silence_seconds: float
     """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """Seconds without any usable worker after which the run ends with exit code 4."""
+    """Seconds without a scheduler that answers, or without any usable worker, after which the run ends with code 4."""
 
 
 class NightlySection(TypedDict, total=False):
@@ -441,9 +441,9 @@ class Keywords(TypedDict, total=False):
     permutations: int
     """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     every_seconds: float | None
-    """Seconds between checkpoints; null disables them."""
+    """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     protocol: Literal["tcp", "ucxx"]
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None
@@ -467,7 +467,7 @@ class Keywords(TypedDict, total=False):
     silence_seconds: float
     """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """Seconds without any usable worker after which the run ends with exit code 4."""
+    """Seconds without a scheduler that answers, or without any usable worker, after which the run ends with code 4."""
     keep: int | None
     """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool

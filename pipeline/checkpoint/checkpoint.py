@@ -9,8 +9,8 @@ not use a checkpoint of another input, of other settings, of a newer format or w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,10 @@ from .files import clear_files, files_at
 from .index import Index, checked, checkpoint_place, opened, seal
 
 FORMAT_VERSION = 6
+MOST_SHARE = 0.1
+"""Most of a run's time that its checkpoints may take."""
+_BYTES_A_SECOND = 200_000_000
+"""What each worker is taken to write before a checkpoint has shown how fast it is."""
 
 T = TypeVar("T")
 E = TypeVar("E", bound=TaskEngine)
@@ -51,14 +55,57 @@ class Graph:
     """[buckets] BucketSupports of a graph in shards; empty for partitions"""
 
 
+class _Costs:
+    """The seconds that the checkpoints of a run take, which bound how often one is made."""
+
+    def __init__(self, expected_bytes: int, workers: int) -> None:
+        """A checkpoint of everything has about `expected_bytes`, which the workers write."""
+        self._bytes, self._workers = expected_bytes, workers
+        self._began = time.monotonic()
+        self._own: dict[str, float] = {}
+        """Name of what was saved → the seconds that the last save took"""
+        self.spent, self.written = 0.0, 0
+        """Seconds and bytes of all saves."""
+
+    @contextmanager
+    def saving(self, name: str, stopped: float) -> Iterator[None]:
+        """The block saves `name`. For this, work stopped and starts again, which takes the seconds `stopped`."""
+        start, before = time.monotonic(), self.spent
+        yield
+        passed, within = time.monotonic() - start, self.spent - before
+        self._own[name] = passed - within
+        self.spent = before + passed + stopped
+
+    def of(self, name: str) -> float:
+        """The seconds that the next save of `name` will take."""
+        known = self._own.get(name)
+        if known is not None:
+            return known
+        speed = self.written / self.spent if self.written and self.spent else _BYTES_A_SECOND * self._workers
+        return self._bytes / speed
+
+    def seconds_left(self, cost: float) -> float:
+        """Seconds until checkpoints, with one that takes `cost` seconds, take no more than their share of the time."""
+        return (self.spent + cost) / MOST_SHARE - (time.monotonic() - self._began)
+
+
 class Checkpoint:
     """The checkpoint of one output. `out` is the folder of the result.
 
     A checkpoint can be used if it was made of the values `made_of`. These are JSON values by their names in messages.
+    All `workers` together are expected to write `expected_bytes` if they save everything.
     """
 
-    def __init__(self, settings: CheckpointSettings, made_of: Mapping[str, Any], out: Folder | Path) -> None:
+    def __init__(
+        self,
+        settings: CheckpointSettings,
+        made_of: Mapping[str, Any],
+        out: Folder | Path,
+        expected_bytes: int = 0,
+        workers: int = 1,
+    ) -> None:
         self.settings = settings
+        self._costs, self._has_told = _Costs(expected_bytes, workers), False
         out = folder_at(out)
         self.place = checkpoint_place(out, self.settings.path)
         self.options = out.options if self.settings.path is None else self.settings.storage_options
@@ -69,16 +116,39 @@ class Checkpoint:
         self.graph: str | None = None
         """Name of the graph in the checkpoint; None if it has none."""
 
-    def due(self) -> bool:
-        """Whether `checkpoint.every_seconds` have passed since the last save."""
-        left = self.seconds_left
+    def due(self, events: Events, name: str, stopped: float = 0.0) -> bool:
+        """Whether to save `name` now; see `seconds_left`."""
+        left = self.seconds_left(events, name, stopped)
         return left is not None and left <= 0
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the next save is due; None if no save will be due."""
+    def seconds_left(self, events: Events, name: str, stopped: float = 0.0) -> float | None:
+        """Seconds until `name` is to be saved; None if it never is. For the save work stops and starts again, which
+        takes the seconds `stopped`.
+
+        That is `checkpoint.every_seconds` after the last save, or later if checkpoints would take more than a tenth of
+        the run's time, which is told once. With 0 what they take does not count.
+        """
         every = self.settings.every_seconds
-        return None if every is None else every - (time.monotonic() - self._saved)
+        if every is None:
+            return None
+        left = every - (time.monotonic() - self._saved)
+        if not every:
+            return left
+        cost = self._costs.of(name) + stopped
+        later = self._costs.seconds_left(cost)
+        if later > max(0.0, left) and not self._has_told and (left <= 0 or self._costs.spent):
+            self._has_told = True
+            events.emit(
+                "checkpoints_rarer", every_seconds=every, takes=round(cost, 3), next=round(later, 3), share=MOST_SHARE
+            )
+        return max(left, later)
+
+    @contextmanager
+    def saving(self, name: str, stopped: float = 0.0) -> Iterator[None]:
+        """The block saves `name`, and what that takes counts; see `seconds_left`."""
+        with self._costs.saving(name, stopped):
+            yield
+        self._saved = time.monotonic()
 
     @property
     def note(self) -> str | None:
@@ -165,7 +235,7 @@ class Checkpoint:
         """
         facts = {"made_of": self._made_of, **facts}
         outdated = self._files.names()
-        with events.stage("keep", sum(map(len, parts.values()))) as stage:
+        with self.saving(name), events.stage("keep", sum(map(len, parts.values()))) as stage:
             arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
             index = self.save(engine, name, arguments, _store, facts, stage=stage)
             holding = engine.for_partitions()
@@ -216,6 +286,7 @@ class Checkpoint:
             if keep_before:
                 self._rotate(name)
             self._files.write(f"{name}.json", seal(index))
+            self._costs.written += sum(file["bytes"] for own in files.values() for file in own)
         except BaseException:
             self._files.forget(folder)  # an incomplete checkpoint is useless and may fill the disk
             raise

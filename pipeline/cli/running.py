@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tasks.errors import EdgemillError, OutOfRoom
+from ...tasks.errors import EdgemillError
 from ..messages.escaping import one_line
 from ..messages.setting_names import with_flags
 from ..monitor.terminal import echo
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
     from ..frames.input_object import InputObject
     from ..monitor.summary import RunSummary
-    from ..plan.plan import Plan
     from ..results.result import Result
     from ..settings.models import Settings
 
@@ -215,9 +214,10 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
         print_settings(settings)
         return
     from ..plan.choice import make_plan
-    from ..plan.fit import refuse_if_too_large
+    from ..plan.fit import refusal
 
     made, update = make_plan(settings), None
+    error = refusal(made)
     if settings.nightly.may_start_from_earlier:
         from ..calls.plan_update import plan_update
 
@@ -225,7 +225,6 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
     if as_json:
         from ..results.summary.plan_document import plan_document
 
-        error = _refusal(made)
         ended = {"exit_code": 0} if error is None else {"exit_code": error.exit_code, "error": str(error)}
         print_document(plan_document(made) | {"update": None if update is None else asdict(update)} | ended)
     else:
@@ -233,7 +232,8 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
 
         shown = describe(made) + ("" if update is None else f"\n{'update':<12} {one_line(update.describe())}")
         echo(with_flags(shown, click.get_current_context().meta[SETTING_ORIGIN]))
-    refuse_if_too_large(made)
+    if error is not None:
+        raise error
 
 
 @click.command()
@@ -268,16 +268,6 @@ def estimate(config: str | None, assignments: tuple[str, ...], print_config: boo
         print_document(figures.as_dict() | {"exit_code": 0})
     else:
         echo(describe_figures(figures))
-
-
-def _refusal(plan: Plan) -> OutOfRoom | None:
-    from ..plan.fit import refuse_if_too_large
-
-    try:
-        refuse_if_too_large(plan)
-    except OutOfRoom as error:
-        return error
-    return None
 
 
 @click.command()

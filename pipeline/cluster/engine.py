@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from dask.utils import key_split
-from distributed import Client, Lock, as_completed, fire_and_forget
+from distributed import Client, as_completed, fire_and_forget
 
 from ...tasks.errors import ClusterLost, StateLost
 from .execution import GPU as GPU
@@ -21,6 +21,7 @@ from .session import Future as Future
 from .session import Session
 from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
 from .versions import installed_version
+from .worker_lock import WorkerLock
 from .workers.device_results import move_to_host
 from .workers.spill import mapped
 
@@ -254,14 +255,22 @@ class Engine:
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[None]:
         """Hold the cluster's lock for this purpose within the block: two gangs at once would wait for each other's
-        workers. Where workers are in this process a gang is one task, which needs no lock.
+        GPUs, or take the memory that each has planned with. Where workers are in this process a gang is one task, which
+        needs no lock.
+
+        Tells for whom it waits. Raises as `wait` does, and as `WorkerLock`.
         """
         if self.shares_memory:
             yield
             return
-        client = self.session.client
-        with Lock(f"edgemill-{purpose}", client.scheduler, client.loop):
+        lock = WorkerLock(self.session.client, purpose, self.run_id)
+        try:
+            while holder := self._wait_for(lock.acquire):
+                self.session.tell(f"for {purpose} of another run on this cluster: {holder}")
+            self.session.tell("")
             yield
+        finally:
+            lock.release()
 
     def run_gang(
         self,

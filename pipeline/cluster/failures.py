@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
@@ -16,12 +20,42 @@ _RESTARTS = "worker-restart-memory"
 """Dask's topic for workers that exceeded their memory limit and were ended by their nannies."""
 
 
+@contextmanager
+def scheduler_named(client: Client) -> Iterator[None]:
+    """Raise ClusterLost with the scheduler's address for what Dask raises in the block if the connection closes."""
+    scheduler: Any = client.scheduler
+    address = None if scheduler is None else scheduler.address
+    try:
+        yield
+    except CommClosedError as error:
+        raise scheduler_lost(address, error) from error
+    except EdgemillError:
+        raise
+    except Exception as error:
+        if address is not None and client.status == "closed":  # such as the AttributeError of a client without one
+            raise scheduler_lost(address, error) from error
+        raise
+
+
+def scheduler_lost(address: str | None, error: Exception) -> ClusterLost:
+    """The error of a run whose scheduler at `address` is gone."""
+    at = "" if address is None else f" at {address}"
+    return ClusterLost(f"lost the Dask scheduler{at}: {str(error).rstrip('.') or type(error).__name__}; run again")
+
+
 class Failures:
     """Translates the errors of the tasks of one run. To be made before its first task."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        scheduler: Any = client.scheduler
+        self._address: str | None = None if scheduler is None else scheduler.address
         self._restarts_before = len(client.get_events(_RESTARTS))
+
+    @property
+    def lost_scheduler(self) -> ClusterLost:
+        """The error of a run whose client is no longer connected."""
+        return scheduler_lost(self._address, CommClosedError("the connection is closed"))
 
     def translated(self, error: Exception, execution: Execution) -> EdgemillError | None:
         """The error of edgemill, with advice that fits the execution; None for any other error that a task raised."""
@@ -32,7 +66,7 @@ class Failures:
         if isinstance(error, NoValidWorkerError | NoWorkerError):
             return ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again")
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):
-            return ClusterLost(f"lost the Dask cluster: {error or type(error).__name__}; run again")
+            return scheduler_lost(self._address, error)
         return None
 
     def _killed(self, error: KilledWorker, execution: Execution) -> EdgemillError:

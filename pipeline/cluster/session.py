@@ -17,7 +17,7 @@ from ... import kernels
 from ...kernels.runtime.device import Device
 from ...tasks.errors import ClusterLost, UsageError
 from .batching import shorten_interval
-from .connecting.arrival import await_workers
+from .connecting.arrival import await_workers, tell_nobody
 from .execution import GPU, KERNEL_THREADS, Capacity, Execution
 from .failures import Failures
 from .task_calls import TaskCall
@@ -45,18 +45,29 @@ class Session:
     files, is taken for one of this run.
     """
 
-    def __init__(self, client: Client, run_id: str, input: str = "none", waiting_seconds: float = 300) -> None:
-        """Raises ClusterLost if no worker joins within `waiting_seconds`."""
+    def __init__(
+        self,
+        client: Client,
+        run_id: str,
+        input: str = "none",
+        waiting_seconds: float = 300,
+        tell: Callable[[str], None] = tell_nobody,
+    ) -> None:
+        """`tell` is called with what the run waits for, and with "" when it goes on.
+
+        Raises ClusterLost if no worker joins within `waiting_seconds`.
+        """
         self.client = client
         self.run_id = run_id
+        self.tell = tell
         self._waiting_seconds = waiting_seconds
         self._key_suffix = f"{run_id}-{input}"
         self._tasks_started = 0
         self._communicators = 0
         self._futures: WeakSet[Future] = WeakSet()
         self._plugins = RunPlugins(client, run_id)
-        self._watchdog = Watchdog(client, run_id, waiting_seconds)
-        self.workers = await_workers(client, 1, waiting_seconds)
+        self._watchdog = Watchdog(client, run_id, waiting_seconds, tell)
+        self.workers = await_workers(client, 1, waiting_seconds, tell)
         """What the scheduler says of each worker of the run, by address."""
         self._failures = Failures(client)
         self.capacity = Capacity(
@@ -226,11 +237,13 @@ class Session:
 
         A worker that was retired, as when a cluster shrinks, gets no replacement.
         """
+        if self.client.scheduler is None:
+            raise self._failures.lost_scheduler
         present = workers_of(self.client)
         retired = sum(self._was_retired(address) for address in self.workers if address not in present)
         with suppress(TimeoutError):
             self.client.wait_for_workers(max(1, len(self.workers) - retired), timeout=_RETURN_SECONDS)
-        self.workers = await_workers(self.client, 1, self._waiting_seconds)
+        self.workers = await_workers(self.client, 1, self._waiting_seconds, self.tell)
 
     def _was_retired(self, address: str) -> bool:
         return any(event.get("action") in _DEPARTURES for _, event in self.client.get_events(address))

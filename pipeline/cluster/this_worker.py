@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
-from distributed import get_worker
+from distributed import get_worker, secede
 from distributed.core import Status
 
 from ...tasks.errors import ClusterLost
@@ -22,6 +23,14 @@ def scratch_folder() -> Path:
     return Path(get_worker().local_directory)
 
 
+def leave_pool() -> None:
+    """Let the worker start another task in place of this one, which goes on: a task that takes long, such as peeling,
+    would keep small tasks of other clients waiting. Does nothing in the process of the run, whose end waits for tasks.
+    """
+    if not get_worker().address.startswith("inproc://"):
+        secede()
+
+
 def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], None]:
     """A function that a task calls with its level and the edges left there; see `event_reporter`.
 
@@ -34,13 +43,13 @@ def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], 
 def event_reporter(topic: str | None) -> Callable[..., None]:
     """A function that a task calls with fields of an event. To be made in the task's thread.
 
-    It sends the driver an event under `topic` at most every 0.2 seconds; None sends no events.
+    It sends the driver an event under `topic` at once, and then at most every 0.2 seconds; None sends no events.
 
     The function raises ClusterLost in a task whose result no client waits for any more, as after the driver was
     killed: Dask lets such a task run, and it would occupy its worker.
     """
     worker = get_worker()
-    key, last = worker.get_current_task(), time.monotonic()
+    key, last = worker.get_current_task(), -inf
 
     def send(**fields: object) -> None:
         nonlocal last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from distributed import Client
@@ -13,6 +13,8 @@ from distributed.comm.core import CommClosedError
 from ...tasks.errors import ClusterLost
 
 T = TypeVar("T")
+_TELLING_SECONDS = 10.0
+"""How long nothing happens before the run tells what it waits for."""
 _CHECKS = 10
 """Checks of the cluster within the time for which no task may run."""
 _PERIOD_SECONDS = 5.0
@@ -43,11 +45,13 @@ class Watchdog:
     worker is lost to which a task is bound.
     """
 
-    def __init__(self, client: Client, run_id: str, seconds: float) -> None:
+    def __init__(self, client: Client, run_id: str, seconds: float, tell: Callable[[str], None]) -> None:
+        """`tell` is called with why no task can run, and with "" when one can."""
         self._scheduler: Any = client.scheduler
-        self._run_id, self._seconds = run_id, seconds
+        self._run_id, self._seconds, self._tell = run_id, seconds, tell
         self._reason, self._since = "", 0.0
         """Why no task can run, and since when."""
+        self._told = ""
         self._last_seen: dict[str, tuple[float, float]] = {}
         """Worker → when the scheduler last heard of it, by its clock, and when that value last changed, by ours."""
 
@@ -60,16 +64,35 @@ class Watchdog:
         period = min(_PERIOD_SECONDS, self._seconds / _CHECKS)
         task = asyncio.ensure_future(work)
         task.add_done_callback(_retrieve_exception)
-        while not (await asyncio.wait([task], timeout=period))[0]:
-            await self._check(resources, only)
+        try:
+            while not (await asyncio.wait([task], timeout=period))[0]:
+                await self._check(resources, only)
+        finally:
+            self._tell_once("")
         return await task
+
+    def _tell_once(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            self._tell(reason)
+
+    async def _identity(self) -> Mapping[str, Any]:
+        """What the scheduler says of itself. Raises TimeoutError if it does not answer in time."""
+        asked = asyncio.ensure_future(self._scheduler.identity(n_workers=-1))
+        asked.add_done_callback(_retrieve_exception)
+        if not (await asyncio.wait([asked], timeout=min(_TELLING_SECONDS, self._seconds)))[0]:
+            at = self._scheduler.address
+            self._tell_once(f"at most {self._seconds:g} s for the Dask scheduler at {at}, which does not answer")
+        answer: Mapping[str, Any] = await asyncio.wait_for(asked, max(0.0, self._seconds - _TELLING_SECONDS))
+        return answer
 
     async def _check(self, resources: Collection[str], only: Collection[str]) -> None:
         try:
-            identity = self._scheduler.identity(n_workers=-1)
-            workers: Mapping[str, Any] = (await asyncio.wait_for(identity, self._seconds))["workers"]
+            workers: Mapping[str, Any] = (await self._identity())["workers"]
         except TimeoutError as error:
-            raise ClusterLost(f"the Dask scheduler has not answered for {self._seconds:g} s; run again") from error
+            raise ClusterLost(
+                f"the Dask scheduler has not answered for {self._seconds:g} s (cluster.waiting_seconds); run again"
+            ) from error
         except (OSError, CommClosedError):
             return  # the client notices that the connection is closed, and raises
         for address in only:
@@ -79,6 +102,9 @@ class Watchdog:
         reason = self._why_no_task_can_run(workers, resources, now)
         if reason != self._reason:
             self._reason, self._since = reason, now
+            self._tell_once("")
+        if reason and now - self._since >= _TELLING_SECONDS:
+            self._tell_once(f"for workers, at most {self._seconds:g} s: {reason}")
         if reason and now - self._since >= self._seconds:
             raise ClusterLost(
                 f"no task could run for {self._seconds:g} s (cluster.waiting_seconds): {reason}; "

@@ -49,8 +49,10 @@ def estimate_graph(
         input = RunInput(settings, given, staging, client, events)
         source = input.open()
         call = Call(settings, events, input, staging, None, None)
-        with input.named(), connect(settings.cluster) if client is None else nullcontext(client) as connected:
-            session = Session(connected, events.run_id, "estimate", settings.cluster.waiting_seconds)
+        cluster = connect(settings.cluster, tell=events.waits) if client is None else nullcontext(client)
+        with input.named(), cluster as connected:
+            waiting = settings.cluster.waiting_seconds
+            session = Session(connected, events.run_id, "estimate", waiting, events.waits)
             with restored(client, session):
                 return _estimate(planned(call, source, None, session))
 

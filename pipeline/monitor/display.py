@@ -46,6 +46,13 @@ def _important_message(event: Mapping[str, Any]) -> str | None:
                 f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
                 f"the graph; {event['missing']:,} vertices of the graph have no row"
             )
+        case "checkpoints_rarer":
+            return (
+                f"checkpoints are made less often than every {event['every_seconds']:g} s (checkpoint.every_seconds): "
+                f"one takes about {event['takes']:.1f} s, and all may take {event['share']:.0%} of the time"
+            )
+        case "waiting":
+            return f"waiting {event['reason']}"
         case "note":
             return f"note: {event['text']}"
         case "weak_lock":

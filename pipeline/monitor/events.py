@@ -65,6 +65,7 @@ class Events:
         self.has_recorded = False
         """Whether a log of the run was begun."""
         self._log: TextIO | None = None
+        self._waits = ""
         self._staged = 0.0
         """Seconds in finished stages; nested stages count once."""
         self._lock = RLock()  # a library may log while a listener runs, and the log message is an event
@@ -86,6 +87,13 @@ class Events:
                 self._log.flush()
             for listener in self._listeners:
                 listener.show(line)
+
+    def waits(self, reason: str) -> None:
+        """Emit what the run waits for, which begins with "for" or "at most"; with "" that it goes on."""
+        with self._lock:
+            if reason != self._waits:
+                self._waits = reason
+                self.emit("waiting", reason=reason) if reason else self.emit("waited")
 
     @contextmanager
     def recording(self, log: Path, settings: Mapping[str, object]) -> Iterator[None]:

@@ -61,6 +61,8 @@ class Progress:
     """Sums of the fields _SUMMED over all exchanges."""
     batch: Mapping[str, Any] | None = None
     """The last `batch` event of a running program that searches from many sources."""
+    waiting: str | None = None
+    """What the run waits for, if it waits."""
     checkpoints: int = 0
     """Checkpoints of the search for λ that were written."""
     outcome: Literal["running", "finished", "failed"] = "running"
@@ -105,7 +107,7 @@ class Progress:
             case "run_started":
                 settings = event.get("settings")
                 self.settings = settings if isinstance(settings, Mapping) else {}
-                self.active, self.figures, self.search = [], {}, None
+                self.active, self.figures, self.search, self.waiting = [], {}, None, None
                 self.outcome, self.ended, self.error, self.exit_code = "running", None, None, None
             case "serving":
                 self.serving[str(event["what"])] = str(event["address"])
@@ -137,6 +139,10 @@ class Progress:
                 self.batch = {name: event[name] for name in _OF_BATCH} | {"time": time}
             case "program":
                 self.batch = None
+            case "waiting":
+                self.waiting = event["reason"]
+            case "waited":
+                self.waiting = None
             case "kept":
                 self.checkpoints += 1
             case "nothing_to_do":

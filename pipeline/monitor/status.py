@@ -88,6 +88,7 @@ class Status:
                     found |= {"program": log.batch["program"], "batch": log.batch["done"]}
                     found["batches"] = log.batch["batches"]
                     found["predicted_seconds"] = log.batch["predicted_seconds"]
+                found["waiting"] = log.waiting if self.state in ("running", "unknown") else None
                 found["serving"] = log.serving if self.state in ("running", "unknown") else None
                 found["error"], found["exit_code"] = log.error, log.exit_code
             found["last_event"], found["last_event_time"] = log.last_event, _text(log.last_time)

@@ -39,6 +39,8 @@ def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
             yield "run", str(log.run)
         yield from _progress(log, now if status.state in ("running", "unknown") else None)
         if status.state in ("running", "unknown"):
+            if log.waiting is not None:
+                yield "waiting", log.waiting
             yield from log.serving.items()
     if log is not None and log.last_time is not None:
         yield "last event", f"{log.last_event}, {_ago(now - log.last_time)} ({_at(log.last_time)})"

@@ -15,6 +15,22 @@ from .plan import Plan
 _MORE_PARTITIONS = "raise partitioning.count"
 
 
+def refusal(plan: Plan) -> OutOfRoom | None:
+    """Why a plan cannot succeed; None if it may. `edgemill plan` says this, and a run ends with it."""
+    try:
+        refuse_if_too_large(plan)
+    except OutOfRoom as error:
+        return error
+    return None
+
+
+def fit(plan: Plan) -> str:
+    """Whether a plan fits: `yes`, `tight` and why, if it may succeed, or `no`, if it is refused."""
+    if refusal(plan) is not None:
+        return "no"
+    return "yes" if plan.fits() else f"tight: {excess(plan)}"
+
+
 def refuse_if_too_large(plan: Plan) -> None:
     """Refuse a plan that cannot succeed.
 

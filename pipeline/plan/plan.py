@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...kernels.graph import MAX_LOCAL_EDGES
+from ...tasks.ingest.string_codes import PART_BYTES
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from .facts import PlanFacts
 from .gpu_memory import compact_bytes, shards_bytes
 from .limits import FILL, GPU_FILL, SHARE_OF_PIECES
-from .row_memory import distinct_of, in_parts, row_bytes
+from .row_memory import TEXT_BYTES, distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
 from .tasks import Layout
 
@@ -97,8 +98,7 @@ class Plan(PlanFacts):
         """Projected memory of a worker that does not spill."""
         return self._idle_bytes + max(
             self.reading_bytes + self._read_bytes,
-            self._share_bytes,
-            self._names_bytes + self._writing_bytes,
+            self._share_bytes + self._names_bytes + self._writing_bytes,
             self._held_bytes + self.programs_bytes,
         )
 
@@ -261,9 +261,15 @@ class Plan(PlanFacts):
     @property
     def reading_bytes(self) -> int:
         """Memory of the blocks that a worker reads at once."""
-        is_kept = self.capacity.in_process or in_parts(self.source, self.graph, self.block_rows)
-        row = row_bytes(self.source, self.graph, self.block_rows) * (IN_PROCESS_FACTOR if is_kept else 1)
-        return int(self.block_rows * row) * self.blocks_at_once
+        largest = sorted((block.rows for block in self.blocks), reverse=True)[: self.blocks_at_once]
+        size, coded = 0.0, 0
+        for rows in largest:
+            by_parts = in_parts(self.source, self.graph, rows)
+            is_kept = self.capacity.in_process or by_parts
+            size += rows * row_bytes(self.source, self.graph, rows) * (IN_PROCESS_FACTOR if is_kept else 1)
+            coded += by_parts
+        # Half of the threads that code a part at once are at the peak of it.
+        return int(size - coded // 2 * TEXT_BYTES / 2 * PART_BYTES * IN_PROCESS_FACTOR)
 
     @property
     def _read_bytes(self) -> int:
@@ -279,7 +285,7 @@ class Plan(PlanFacts):
         if self.source.kind == "integer":
             return 0
         share = min(1.0, IMBALANCE / self.capacity.workers)
-        return int(ID_COPIES * share * self.graph.vertices.likely * self.graph.id_bytes)
+        return int(ID_COPIES * share * self.graph.vertices.likely * (self.graph.id_bytes + 8))
 
     @property
     def _writing_bytes(self) -> int:

@@ -9,7 +9,7 @@ from ...tasks.storage.passwords import without_passwords
 from ..messages.escaping import one_line
 from ..messages.sizes import format_bytes
 from .facts import MESSAGE_BYTES
-from .fit import excess, too_many
+from .fit import fit, too_many
 from .plan import Plan
 
 
@@ -77,7 +77,7 @@ def describe(plan: Plan) -> str:
             "enough to keep any",
         ),
         ("output", f"{_bytes(graph.output_bytes)}{_free(plan)}"),
-        ("fits", "yes" if plan.fits() else f"tight: {excess(plan)}"),
+        ("fits", fit(plan)),
     ]
     return "\n".join(f"{name:<12} {one_line(text)}" for name, text in rows)
 

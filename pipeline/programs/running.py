@@ -33,7 +33,7 @@ from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Engine, Future
-from ..cluster.this_worker import event_reporter
+from ..cluster.this_worker import event_reporter, leave_pool
 from ..monitor.events import Events, Stage
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
@@ -205,11 +205,11 @@ def _run_to_end(
     stuck = False
     while True:
         left = None if most_seconds is None else max(0.0, most_seconds - (time.perf_counter() - started))
-        due, most = (kept.seconds_left if goes_on else None), most_steps
+        due, most = (kept.seconds_left(name) if goes_on else None), most_steps
         if due is not None and (due <= 0 or stuck):  # one superstep in any case, so that the program gets on
             due, most = None, min(count for count in (step + 1, most_steps) if count is not None)
         seconds = min((limit for limit in (left, due) if limit is not None), default=None)
-        topic = f"edgemill-{engine.run_id}-{name}"
+        topic, at = f"edgemill-{engine.run_id}-{name}", time.perf_counter()
         with engine.subscribed(topic, partial(_emit_batch, events, name)):
             states, carrier = run_on_blocks(engine, graph, program, settings, states, most, seconds, topic)
         figures = engine.peek(states, _figures)
@@ -217,6 +217,8 @@ def _run_to_end(
         sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
         if sent != received:
             raise InternalError(f"{sent:,} bytes were sent by the groups of {name}, and {received:,} arrived")
+        if seconds is not None:
+            kept.stop_seconds = max(0.0, time.perf_counter() - at - seconds)
         spent = time.perf_counter() - started
         late = most_seconds is not None and spent >= most_seconds
         if figures[0].converged or late or not goes_on or step == most_steps:
@@ -294,6 +296,7 @@ def _run_blocks(
     topic: str | None,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker, of whose mapped files about `resident` bytes stay in memory."""
+    leave_pool()
     send = event_reporter(topic)
 
     def progress(done: int, batches: int, spent: float, predicted: float | None) -> None:

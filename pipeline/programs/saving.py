@@ -47,13 +47,14 @@ class KeptPrograms:
     def __init__(self, checkpoint: Checkpoint, graph: Graph, engine: Engine, events: Events) -> None:
         self._checkpoint, self._graph, self._engine, self._events = checkpoint, graph, engine, events
         self._finished: dict[str, Finished] = {}
+        self.stop_seconds = 0.0
+        """What it takes to stop a program and to start it again."""
         self.progress = 0
         """Number of programs that have finished, and of saves."""
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the next save is due; None if no save will be due."""
-        return self._checkpoint.seconds_left
+    def seconds_left(self, name: str) -> float | None:
+        """Seconds until the program `name` is to be saved; None if it never is."""
+        return self._checkpoint.seconds_left(self._events, _index(name), self.stop_seconds)
 
     def finished(self, name: str, parameters: Mapping[str, Any]) -> Finished | None:
         """The program `name` with these parameters, if it has finished in this run or in an interrupted one."""
@@ -93,16 +94,19 @@ class KeptPrograms:
     ) -> Finished:
         """Keep a program that has finished, and save it if a save is due."""
         self.progress += 1
-        if self._checkpoint.due():
+        if self._checkpoint.due(self._events, _index(name)):
             facts = {"record": record.model_dump(mode="json")}
             columns = self._save(name, parameters, "columns", columns, facts)
         self._finished[name] = Finished(columns, record)
         return self._finished[name]
 
     def pause(self, name: str, parameters: Mapping[str, Any], paused: Paused) -> Paused:
-        """Save a program that is running, in place of its earlier state."""
+        """Save a program that is running, in place of its earlier state, if a save is due."""
+        if not self._checkpoint.due(self._events, _index(name), self.stop_seconds):
+            return paused
         facts = {"supersteps": paused.supersteps, "seconds": paused.seconds}
-        return replace(paused, states=self._save(name, parameters, "states", paused.states, facts))
+        states = self._save(name, parameters, "states", paused.states, facts, self.stop_seconds)
+        return replace(paused, states=states)
 
     def _load(
         self, name: str, parameters: Mapping[str, Any], kind: str
@@ -121,9 +125,21 @@ class KeptPrograms:
         return found[0], found[1][kind]
 
     def _save(
-        self, name: str, parameters: Mapping[str, Any], kind: str, futures: Sequence[Future], facts: Mapping[str, Any]
+        self,
+        name: str,
+        parameters: Mapping[str, Any],
+        kind: str,
+        futures: Sequence[Future],
+        facts: Mapping[str, Any],
+        stopped: float = 0.0,
     ) -> list[Future]:
         """Save the results. Returns futures of the same results: a lost one is read from the checkpoint."""
+        with self._checkpoint.saving(_index(name), stopped):
+            return self._saved(name, parameters, kind, futures, facts)
+
+    def _saved(
+        self, name: str, parameters: Mapping[str, Any], kind: str, futures: Sequence[Future], facts: Mapping[str, Any]
+    ) -> list[Future]:
         if self._checkpoint.graph is None:
             self._checkpoint.save_graph(self._engine, self._events, self._graph)
         made_of = self._made_of(name, parameters)

@@ -20,6 +20,7 @@ from ..cluster.connecting.arrival import await_workers
 from ..cluster.connecting.start import connect
 from ..cluster.engine import Engine
 from ..cluster.execution import Execution
+from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
 from ..cluster.workers.kernel_loading import KernelLoading
 from ..output.manifest import Manifest
@@ -58,15 +59,17 @@ def run_in_full(
     with releasing_pool():
         source = call.input.written(source)
         profiled = settings.monitoring.performance_report is not None
-        cluster = connect(settings.cluster, profiled) if client is None else nullcontext(client)
+        cluster = connect(settings.cluster, profiled, events.waits) if client is None else nullcontext(client)
         started_here = client is None and settings.cluster.is_started_here
         with cluster as connected, monitored(connected, settings, started_here, events, metrics, call.staging.scratch):
             if client is not None:
-                await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
+                least, seconds = settings.cluster.least_workers or 1, settings.cluster.waiting_seconds
+                await_workers(client, least, seconds, events.waits)
                 scheduler: Any = client.scheduler
                 events.emit("client", scheduler=scheduler.address)
-            session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
-            with restored(client, session):
+            waiting = settings.cluster.waiting_seconds
+            session = Session(connected, events.run_id, (known or "unknown")[:8], waiting, events.waits)
+            with scheduler_named(connected), restored(client, session):
                 run = planned(call, source, vertices, session)
                 batch = call.input.batch
                 needs_state = batch is not None and batch.state is not None  # so does the next batch
@@ -122,7 +125,8 @@ def _run(run: RunContext) -> tuple[Made, Checkpoint]:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     warm_workers(run)
     values = made_of(settings, run.source, plan, run.vertices)
-    checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out)
+    workers = engine.capacity.workers
+    checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out, plan.checkpoint_bytes, workers)
     if settings.checkpoint.fresh:
         checkpoint.clear()
     try:

@@ -52,7 +52,7 @@ def find_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
     graph = checkpoint.load_graph(run.engine, run.events)
     if graph is None:
         graph = _build_graph(run, checkpoint)  # its edges are released on return, before the graph is saved
-        if checkpoint.due():
+        if checkpoint.due(run.events, "graph"):
             checkpoint.save_graph(run.engine, run.events, graph)
     if run.plan.ingest_in_parts:  # a graph that was saved or restored is on the GPU
         graph.buckets.move_to_host(run.engine)
@@ -90,7 +90,7 @@ def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
         blocks += read_isolated(engine, source, run.vertices, run.settings, len(blocks), run.space)
     run.finish_loading("number")
     buckets = ingesting.number(engine, events, source, blocks, plan.buckets, run.space)
-    if checkpoint.due():
+    if checkpoint.due(events, _NUMBERED):
         parts = {"ids": buckets.ids, "edges": buckets.edges}
         checkpoint.save_step(engine, events, _NUMBERED, parts, facts_of(rows, buckets))
     return _Numbered(rows, buckets)
@@ -102,7 +102,7 @@ def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> 
     edges, degrees = partitioning.partition(
         engine, events, buckets, plan.partitions, plan.partitioning, run.space, plan.ingest_in_parts
     )
-    if checkpoint.due():
+    if checkpoint.due(events, _OWNED):
         parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": edges}
         checkpoint.save_step(engine, events, _OWNED, parts, facts_of(numbered.rows, buckets))
     return _Owned(numbered, degrees, edges)

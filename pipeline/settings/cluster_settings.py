@@ -54,7 +54,7 @@ class ClusterSettings(Section):
     silence_seconds: float = Field(60, gt=0)
     """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float = Field(300, gt=0)
-    """Seconds without any usable worker after which the run ends with exit code 4."""
+    """Seconds without a scheduler that answers, or without any usable worker, after which the run ends with code 4."""
 
     @property
     def is_started_here(self) -> bool:

@@ -88,9 +88,10 @@ def peel(
 ) -> Peeled:
     """Peel the only partition of a run, from the start or from the state `before`.
 
-    Stops at the end of the level in which `seconds` have passed. Calls `progress(level, remaining edges)` after each
-    advance. A `WholeGraph`, on a GPU, is peeled in compact rows until plain rows fit, and until at most `most_plain`
-    edges are left. With `record` a subgraph in host memory that is peeled from start to end has a `Peeled.record`.
+    Stops at the end of the level in which `seconds` have passed. Calls `progress(level, remaining edges)` before the
+    first advance, and after each. A `WholeGraph`, on a GPU, is peeled in compact rows until plain rows fit, and until
+    at most `most_plain` edges are left. With `record` a subgraph in host memory that is peeled from start to end has a
+    `Peeled.record`.
     Raises InternalError for a subgraph with ghosts.
     """
     if record and before is None and isinstance(graph, Subgraph) and kernels.on_host(graph.support):
@@ -118,6 +119,8 @@ def _recorded(graph: Subgraph, seconds: float | None, progress: Callable[[int, i
 
 def _levels(peeling: Any, deadline: float | None, progress: Callable[[int, int], None] | None) -> Iterator[None]:
     """Remove level after level, until no edge is left or the time has come."""
+    if progress is not None:
+        progress(peeling.level, peeling.left)
     while peeling.left:
         peeling.advance()
         yield

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
+from ...kernels.runtime.cache import compiling
 from ...kernels.runtime.threads import kernel_threads
 from ..device import MemorySpace, move_arrays
 from ..partition import RangePartitioner
@@ -16,6 +19,8 @@ from .orders.calls import Calls, takes_weights
 from .program import Program, State, Vertices
 from .running import Order
 
+_OURS = __name__.partition("tasks.")[0]
+"""What the names of edgemill's modules begin with."""
 VERTICES = 600
 """Vertices of the graph. Enough that a superstep with few changed vertices pushes, and others pull."""
 
@@ -37,7 +42,26 @@ def warm_program(
     A program that can use weights gets some, if the edges of the run are `weighted`.
     The graph is a path with VERTICES vertices, and the vertex in its middle is joined to all that follow: from vertex
     0, a search changes one vertex in each superstep, and then half of all.
+
+    One process of a machine compiles the kernels of a program of edgemill, and the others load them. Those of another
+    program are not kept.
     """
+    how = space.name, blocks, directed, weighted, order, at_once
+    kept = type(program).__module__.startswith(_OURS)
+    part = f"program {' '.join(map(str, (type(program).__name__, *how)))}"
+    with compiling(part) if kept else nullcontext():
+        return _call(program, space, blocks, directed, weighted, order, at_once)
+
+
+def _call(
+    program: AnyProgram | EdgeProgram,
+    space: MemorySpace,
+    blocks: int,
+    directed: bool,
+    weighted: bool,
+    order: Order,
+    at_once: bool,
+) -> int:
     number, middle = np.arange(VERTICES, dtype=np.int32), VERTICES // 2
     rest = number[middle + 2 :]
     source = np.concatenate((number[:-1], np.full_like(rest, middle)))

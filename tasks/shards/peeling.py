@@ -40,11 +40,11 @@ def peel_shards(
     """Peel the graph together with the other groups, which all call this with the same `window` and `block`.
 
     `before` is the state of this group at an earlier stop, for the same graph, groups and shards. When `seconds` are
-    over in any group, all groups stop after the same level. `progress(level, remaining edges)` is called after each
-    level. Rows and other large arrays that are rarely read come from `allocator`. `block` is the number of edges of two
-    groups that one exchange covers, at the start and at a stop. Raises ClusterLost when another group is lost,
-    InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of 2^28 triangles
-    or more, or for 2^32 halves of edges in a group.
+    over in any group, all groups stop after the same level. `progress(level, remaining edges)` is called before the
+    first level, and after each. Rows and other large arrays that are rarely read come from `allocator`. `block` is the
+    number of edges of two groups that one exchange covers, at the start and at a stop. Raises ClusterLost when another
+    group is lost, InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of
+    2^28 triangles or more, or for 2^32 halves of edges in a group.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
@@ -84,6 +84,8 @@ class Peeling:
         """Peel until no edge remains or, after the `deadline` on the monotonic clock, until the end of a level."""
         group = self.group
         self._check()
+        if progress is not None:
+            progress(self.level, self.left)
         late = False
         while self.left and not late:
             group.open_level(self.level, self.last)

@@ -9,6 +9,7 @@ import numpy as np
 from ...kernels.cpu.arrays.columns import SERIAL, copy_words
 from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...kernels.cpu.shards import Cut, read_endpoint_words, write_endpoint_words
+from ...kernels.runtime.cache import compiling
 from ...kernels.runtime.threads import kernel_threads
 from .carriers.carrier import MemoryCarrier
 from .edges import ShardEdges
@@ -17,8 +18,13 @@ from .peeling import peel_shards
 
 def warm_shards(threads: int) -> None:
     """Peel a clique in two shards of one group with `threads` threads, and call the kernels that only several groups
-    use.
+    use. One process of a machine compiles them, and the others load them.
     """
+    with compiling("peeling of shards"):
+        _warm_shards(threads)
+
+
+def _warm_shards(threads: int) -> None:
     low, high = np.array(list(combinations(range(4), 2)), np.uint32).T.copy()
     edges = ShardEdges(0, 1, Cut(4, 2), low, high, np.full(6, 2, np.int32), 6)
     (carrier,) = MemoryCarrier.open(1)

@@ -77,7 +77,7 @@ def test_many_exchanges(
             device="cpu",
             partitioning={"count": PARTITIONS, "method": "hash"},
             bounding={"method": "band", "max_exchanges": exchanges},
-            checkpoint={"every_exchanges": min(500, exchanges // 10)},  # 500 is what it is unless told otherwise
+            checkpoint={"every_exchanges": min(500, exchanges // 10)},
         )
     first, last = memory.values()
     growth = [after - before for before, after in zip(first, last, strict=True)]

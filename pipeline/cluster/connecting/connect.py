@@ -6,24 +6,25 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import dask
 from distributed import Client, Security
-from distributed.comm.core import Comm, connect
+from distributed.comm.core import Comm, FatalCommClosedError, connect
 from distributed.core import send_recv
 from distributed.utils import LoopRunner, silence_logging_cmgr
 
 from ....tasks.errors import ClusterLost, UsageError
 from ...settings.models import ClusterSettings
 from ..versions import PACKAGE, version_error
-from .arrival import await_workers
+from .arrival import await_workers, tell_nobody
 from .tls import check_address, security, speaks_tls
 
-_START_SECONDS = 30
-"""How long to wait for a scheduler, unless `least_workers` is set."""
+_FIRST_ATTEMPT_SECONDS = 1.0
+"""Seconds of the first attempt to connect. Each one takes twice as long as that before, as the network may be slow."""
+_LONGEST_ATTEMPT_SECONDS = 30.0
 _ANSWER_SECONDS = 5
 """How long the scheduler may take to answer once it is connected."""
 _POLL_SECONDS = 0.2
@@ -31,37 +32,59 @@ _POLL_SECONDS = 0.2
 
 
 @contextmanager
-def running(settings: ClusterSettings) -> Iterator[Client]:
-    """A client of the scheduler that the settings name, once it has enough workers.
+def running(settings: ClusterSettings, tell: Callable[[str], None] = tell_nobody) -> Iterator[Client]:
+    """A client of the scheduler that the settings name, once it has enough workers. It waits `waiting_seconds` for the
+    scheduler, and as long for the workers, and calls `tell` with what it waits for, and with "" at the end.
 
     Raises ClusterLost if the scheduler does not answer or has too few workers. Raises UsageError for an address or a
     file that names no scheduler, for certificates that do not fit, and for another version of edgemill.
     """
-    patience = _START_SECONDS if settings.least_workers is None else settings.waiting_seconds
     certificates = security(settings)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + settings.waiting_seconds
     if settings.least_workers is not None:
-        _await_file(settings.scheduler_file, deadline)
+        _await_file(settings.scheduler_file, deadline, tell)
     address = _address(settings)
     check_address(address, certificates)
+    _await_scheduler(address, certificates, deadline, tell)
     try:
-        _check_scheduler(address, certificates, _seconds_left(deadline))
         client = Client(address, timeout=_seconds_left(deadline), set_as_default=False, security=certificates)
     except OSError as error:
-        if not address.startswith("tls://") and speaks_tls(address):
-            raise UsageError(
-                f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, cluster.tls_cert_file "
-                "and cluster.tls_key_file"
-            ) from error
-        with_tls = " with TLS and a certificate of that authority" if address.startswith("tls://") else ""
-        raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {_reason(error)}") from error
+        raise _no_answer(address, error) from error
+    tell("")
     with silence_logging_cmgr(logging.CRITICAL), client:  # the exception that ends the run reports failures once
-        await_workers(client, settings.least_workers or 1, settings.waiting_seconds)
+        await_workers(client, settings.least_workers or 1, settings.waiting_seconds, tell)
         yield client
 
 
+def _await_scheduler(address: str, certificates: Security | None, deadline: float, tell: Callable[[str], None]) -> None:
+    """Wait until a scheduler with this version has answered. Raises as `running`."""
+    attempt = _FIRST_ATTEMPT_SECONDS
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return _check_scheduler(address, certificates, max(0.0, min(attempt, left)))
+        except OSError as error:
+            if not address.startswith("tls://") and speaks_tls(address):
+                raise UsageError(
+                    f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, "
+                    "cluster.tls_cert_file and cluster.tls_key_file"
+                ) from error
+            if left <= attempt or isinstance(error, FatalCommClosedError):
+                raise _no_answer(address, error) from error
+            tell(f"for a Dask scheduler at {address} (cluster.waiting_seconds): {_reason(error)}")
+        attempt = min(2 * attempt, _LONGEST_ATTEMPT_SECONDS)
+
+
+def _no_answer(address: str, error: OSError) -> ClusterLost:
+    with_tls = " with TLS and a certificate of that authority" if address.startswith("tls://") else ""
+    return ClusterLost(
+        f"no Dask scheduler answers at {address}{with_tls}: {_reason(error)}; start it, or wait longer for it "
+        "(cluster.waiting_seconds)"
+    )
+
+
 def _check_scheduler(address: str, certificates: Security | None, seconds: float) -> None:
-    """Wait until a scheduler with this version has answered. Raises as `running`, and OSError.
+    """Wait `seconds` until a scheduler with this version answers. Raises as `running`, and OSError.
 
     A Client would wait for ever for another program that listens there, and would then keep the process from ending.
     """
@@ -113,12 +136,13 @@ def _seconds_left(deadline: float) -> float:
     return max(1.0, deadline - time.monotonic())
 
 
-def _await_file(path: str | None, deadline: float) -> None:
+def _await_file(path: str | None, deadline: float, tell: Callable[[str], None]) -> None:
     """Wait until a scheduler file exists and is complete."""
     while path is not None and time.monotonic() < deadline:
         with suppress(OSError, ValueError):
             json.loads(Path(path).read_text(encoding="utf-8"))
             return
+        tell(f"for the scheduler's file {path} (cluster.waiting_seconds)")
         time.sleep(_POLL_SECONDS)
 
 

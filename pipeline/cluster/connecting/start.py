@@ -25,6 +25,7 @@ from ..execution import GPU, KERNEL_THREADS
 from ..workers import ignore_ctrl_c as leave_ctrl_c
 from ..workers.freed_memory import KEPT_BYTES, keep_freed_memory
 from ..workers.ignore_ctrl_c import runner_without_ctrl_c
+from .arrival import tell_nobody
 from .connect import running
 from .guard import guarded_start
 from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu, threads_of_a_worker
@@ -48,16 +49,19 @@ _DEVICE_FILL = 0.8
 
 
 @contextmanager
-def connect(settings: ClusterSettings, profiled: bool = False) -> Iterator[Client]:
+def connect(
+    settings: ClusterSettings, profiled: bool = False, tell: Callable[[str], None] = tell_nobody
+) -> Iterator[Client]:
     """A client of the cluster that the settings name. At the end it is closed, with all that was started here.
 
     Workers that are started here record a profile if it is asked for (`profiled`), or if a dashboard can show it.
+    `tell` is called with what is waited for, and with "" at the end.
 
     Raises as `running` does, and UsageError for certificates that cannot be used and for a folder that results cannot
     be spilled to.
     """
     if not settings.is_started_here:
-        with running(settings) as client:
+        with running(settings, tell) as client:
             yield client
         return
     _check_folder(settings)

@@ -1,7 +1,8 @@
 """What a worker does before it takes tasks: `dask worker … --preload edgemill.pipeline.preload`, or `cuda worker`.
 
 It compares its version of edgemill with the scheduler's and exits if they differ. Then it compiles the kernels of all
-methods, or loads them from their cache, so that no run waits for them. It answers /ready beside Dask's /health.
+methods, or loads them from their cache, so that no run waits for them. Meanwhile it tells the scheduler, and answers
+/ready beside Dask's /health.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from distributed import Worker
 from ..execution import GPU
 from ..versions import PACKAGE, version_difference
 from .compiling import compile_kernels
-from .ready import serve_ready
+from .ready import serve_ready, tell_preparing
 
 _WARNING_SECONDS = 20
 """Time between two warnings that the scheduler does not answer. An attempt takes up to 30 s."""
@@ -50,7 +51,12 @@ async def dask_setup(worker: Worker) -> None:
     found = version_difference(versions)
     if found is not None:
         _refuse(worker, f"this worker does not match its cluster: the scheduler at {worker.scheduler.address} {found}")
-    seconds = await asyncio.to_thread(compile_kernels, GPU in worker.state.total_resources)
+    telling = asyncio.create_task(tell_preparing(worker))
+    try:
+        seconds = await asyncio.to_thread(compile_kernels, GPU in worker.state.total_resources)
+    finally:
+        telling.cancel()
+        await asyncio.wait([telling])
     _log.info("edgemill's kernels are ready, after %.1f s", seconds)
 
 

@@ -44,8 +44,10 @@ class RunPlugins:
                 self._client.register_plugin(plugin)
                 return
             except OSError as error:  # a worker was lost meanwhile, and others were not reached
+                if self._client.status != "running":
+                    raise  # the scheduler is lost
                 lost = error
-        raise ClusterLost(f"lost workers or the Dask scheduler: {lost}; run again") from lost
+        raise ClusterLost(f"lost workers again and again while they were set up: {lost}; run again") from lost
 
     def remove(self) -> None:
         """Remove the plugins from the workers of a cluster that lives on."""

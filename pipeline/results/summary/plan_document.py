@@ -7,7 +7,7 @@ from typing import Any
 
 from ....tasks.ids.display import type_name
 from ....tasks.storage.passwords import without_passwords
-from ...plan.fit import excess
+from ...plan.fit import excess, fit
 from ...plan.plan import Plan
 
 
@@ -61,6 +61,6 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "checkpoint_bytes": plan.checkpoint_bytes,
         "output_bytes": graph.output_bytes,
         "disk_bytes": plan.disk_bytes,
-        "fits": plan.fits(),
-        "tight": None if plan.fits() else excess(plan),
+        "fits": fit(plan) == "yes",
+        "tight": excess(plan) if fit(plan).startswith("tight") else None,
     }

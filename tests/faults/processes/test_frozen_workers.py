@@ -75,7 +75,7 @@ def test_frozen_workers_are_replaced(
     pids: list[int] = []
 
     @contextmanager
-    def connected(settings: ClusterSettings) -> Iterator[Client]:
+    def connected(settings: ClusterSettings, *_: object) -> Iterator[Client]:
         with connect(settings) as client:
             pids.extend(client.run(os.getpid).values())
             yield client

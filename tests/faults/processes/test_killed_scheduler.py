@@ -86,9 +86,9 @@ def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.C
 @pytest.mark.parametrize(
     ("share", "number", "text"),
     [
-        (0.5, signal.SIGKILL, "Error: lost the Dask cluster: "),
-        pytest.param(0.25, signal.SIGKILL, "Error: lost the Dask cluster: ", marks=pytest.mark.slow),
-        pytest.param(0.75, signal.SIGKILL, "Error: lost the Dask cluster: ", marks=pytest.mark.slow),
+        (0.5, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://"),
+        pytest.param(0.25, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://", marks=pytest.mark.slow),
+        pytest.param(0.75, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://", marks=pytest.mark.slow),
         pytest.param(0.5, signal.SIGSTOP, "Error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
     ],
 )

@@ -288,7 +288,7 @@ def test_a_frozen_worker(
     pids: list[int] = []
 
     @contextmanager
-    def connected(settings: ClusterSettings) -> Iterator[Client]:
+    def connected(settings: ClusterSettings, *_: object) -> Iterator[Client]:
         with connect(settings) as client:
             client.run(paced_levels.pace)
             pids.extend(sorted(client.run(os.getpid).values()))

@@ -170,3 +170,43 @@ def test_marks_of_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert not cache.is_marked("rows")
     cache.mark("rows")
     assert not own.exists()
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from edgemill.kernels.runtime import cache
+
+own = Path(sys.argv[1])
+cache.folder = lambda: own
+cache._written.add(own)
+with cache.compiling("rows"):
+    print("compiles", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_one_process_compiles_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool) -> None:
+    """Others call the other parts first, then wait for it. If that process is killed, the next one compiles."""
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(cache, "environment_folder", lambda: tmp_path / "none")
+    monkeypatch.setattr(cache, "_written", {tmp_path})
+    called = list[tuple[str, bool]]()
+    command = [sys.executable, "-c", HOLDING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdin is not None
+        assert other.stdout.readline() == "compiles\n"
+
+        def call(name: str) -> None:
+            called.append((name, cache.is_marked("rows")))
+            if name == "scan":
+                if killed:
+                    other.kill()
+                else:
+                    other.communicate("go on\n")
+
+        parts = {name: partial(call, name) for name in ("rows", "peel", "scan")}
+        Parts("", parts, SECONDS).load(["rows", "peel", "scan"])
+    assert called == [("peel", False), ("scan", False), ("rows", not killed)]
+    assert all(map(cache.is_marked, parts))

@@ -8,18 +8,23 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.bounding.ledger import Ledger
+from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.checkpoint.index import opened
 from edgemill.pipeline.checkpoint.made_of import _files
 from edgemill.pipeline.run.inputs.up_to_date import fingerprint
+from edgemill.pipeline.settings.models import CheckpointSettings
 from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
@@ -141,6 +146,56 @@ def test_what_was_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch, rows: Path,
         error = ended(monkeypatch, rows, tmp_path / "out", checkpoint={"every_seconds": after})
         assert not place(tmp_path / "out").exists()
         assert not any("is kept" in note for note in error.__notes__)
+
+
+@given(
+    every=st.floats(0.01, 1000),
+    stopped=st.floats(0, 20),
+    costs=st.lists(st.floats(0.01, 50), min_size=1, max_size=20),
+)
+def test_checkpoints_take_a_tenth_of_the_time_at_most(every: float, stopped: float, costs: list[float]) -> None:
+    """Whatever one takes, if the next one of the same kind takes no longer. It is told once."""
+    now, events = 0.0, Mock()
+    with patch("edgemill.pipeline.checkpoint.checkpoint.time", Mock(monotonic=lambda: now)):
+        checkpoint = Checkpoint(CheckpointSettings(every_seconds=every), {}, Path("out"))
+        spent = 0.0
+        for number, cost in enumerate(sorted(costs, reverse=True)):
+            left = checkpoint.seconds_left(events, "progress", stopped)
+            assert left is not None
+            assert checkpoint.due(events, "progress", stopped) == (left <= 0)
+            now += max(0.0, left) + 1e-6
+            assert checkpoint.due(events, "progress", stopped)
+            began = now
+            with checkpoint.saving("progress", stopped):
+                now += cost
+            now += stopped
+            spent += cost + stopped
+            assert number == 0 or spent <= 0.1 * began + 1e-6
+    told = [call for call in events.emit.call_args_list if call.args == ("checkpoints_rarer",)]
+    assert len(told) <= 1
+
+
+def test_a_first_checkpoint_that_is_too_large_waits(tmp_path: Path) -> None:
+    """Until a tenth of the time has passed that it is expected to take."""
+    now = 0.0
+    with patch("edgemill.pipeline.checkpoint.checkpoint.time", Mock(monotonic=lambda: now)):
+        settings = CheckpointSettings(every_seconds=3)
+        checkpoint = Checkpoint(settings, {}, tmp_path / "out", expected_bytes=4 * 10**9, workers=2)
+        assert checkpoint.seconds_left(Mock(), "graph") == pytest.approx(100)
+        assert Checkpoint(settings, {}, tmp_path / "out").seconds_left(Mock(), "graph") == pytest.approx(3)
+        at_each_chance = CheckpointSettings(every_seconds=0)
+        assert Checkpoint(at_each_chance, {}, tmp_path / "out", 10**12).due(Mock(), "graph")
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_search_that_stops_slowly_stops_rarely(rows: Path, tmp_path: Path, partitions: int) -> None:
+    """`checkpoint.every_seconds` alone would stop it after each level."""
+    kept = {}
+    for every in (0.0, 1e-6):
+        result = again(rows, tmp_path / f"{every}", partitions=partitions, checkpoint={"every_seconds": every})
+        kept[every] = len(logged(result, "kept"))
+        assert len(logged(result, "checkpoints_rarer")) == (every > 0)
+    assert kept[1e-6] < kept[0.0] / 2
 
 
 def flip(path: Path) -> None:

@@ -171,12 +171,11 @@ def test_every_short_name_has_a_flag() -> None:
 
 @pytest.mark.parametrize(("fits", "code"), [(True, 0), (False, 7)])
 def test_plan_prints_the_plan_and_refuses(monkeypatch: pytest.MonkeyPatch, fits: bool, code: int) -> None:
-    def refuse(plan: object) -> None:
-        if not fits:
-            raise errors.OutOfRoom("5 of 4 GiB")
+    def refusal(plan: object) -> errors.OutOfRoom | None:
+        return None if fits else errors.OutOfRoom("5 of 4 GiB")
 
     stand_in(monkeypatch, "edgemill.pipeline.plan.choice", make_plan=lambda settings: object())
-    stand_in(monkeypatch, "edgemill.pipeline.plan.fit", refuse_if_too_large=refuse)
+    stand_in(monkeypatch, "edgemill.pipeline.plan.fit", refusal=refusal)
     stand_in(monkeypatch, "edgemill.pipeline.plan.text", describe=lambda plan: "4 partitions")
     result = call("plan", *PATHS)
     assert (result.stdout, result.exit_code) == ("4 partitions\n", code)

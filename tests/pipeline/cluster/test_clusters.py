@@ -179,17 +179,16 @@ def test_what_is_no_scheduler(two_workers: Client, monkeypatch: pytest.MonkeyPat
         connect(ClusterSettings(scheduler=worker)),
     ):
         pass
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._START_SECONDS", 0)
     monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._ANSWER_SECONDS", 0.1)
     monkeypatch.setattr("edgemill.pipeline.cluster.connecting.tls._PROBE_SECONDS", 0.1)
     with closing(create_server(("127.0.0.1", 0))) as silent:
         mute = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         lost = rf"no Dask scheduler answers at {mute}: what listens there gives no answer"
-        with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute)):
+        with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute, waiting_seconds=0.1)):
             pass
     monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._ANSWER_SECONDS", 60)
     lost = rf"no Dask scheduler answers at {mute}: .*(refused|Timed out trying to connect)"
-    with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute)):
+    with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute, waiting_seconds=0.1)):
         pass
 
 

@@ -1,4 +1,4 @@
-"""Partitions and buckets stay on their workers, and one run at a time peels on a cluster."""
+"""Partitions and buckets stay on their workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from distributed import Client, Lock
+from distributed import Client
 
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
@@ -121,14 +121,3 @@ def test_a_run_whose_buckets_stay_on_their_workers(
     assert len(placed) == 5
     for at, tasks in placed.values():
         assert at == [(bucket + 1) % 2 for bucket in range(tasks)]
-
-
-def test_one_run_at_a_time(two_workers: Client) -> None:
-    engine = Engine.connect(two_workers, "alone")
-    other = Lock("edgemill-peeling", two_workers.scheduler, two_workers.loop)
-    with engine.exclusive("peeling"):
-        assert not other.acquire(timeout=0.1)
-    with engine.exclusive("peeling"):
-        pass
-    assert other.acquire(timeout=5)
-    other.release()

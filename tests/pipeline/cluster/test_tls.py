@@ -58,7 +58,7 @@ def test_workers_started_here(
     seen = []
 
     @contextmanager
-    def connected(settings: ClusterSettings) -> Iterator[Client]:
+    def connected(settings: ClusterSettings, *_: object) -> Iterator[Client]:
         with connect(settings) as client:
             seen.extend([client.scheduler_info()["address"], *client.scheduler_info()["workers"]])
             yield client
@@ -94,8 +94,7 @@ def test_the_configuration_of_dask(rows: Path, tmp_path: Path, ours: Certificate
         mine(rows, tmp_path / "again", scheduler=address, **HOW)
 
 
-def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._START_SECONDS", 1)
+def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str) -> None:
     with pytest.raises(UsageError, match=r"the scheduler at tcp://.* speaks TLS: use tls:// and set cluster.tls_ca"):
         mine(rows, tmp_path / "out", scheduler=address.replace("tls", "tcp"), **HOW)
     with pytest.raises(UsageError, match=r"tls://.* needs certificates: set cluster\.tls_ca_file"):
@@ -103,21 +102,20 @@ def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str, mon
     assert not (tmp_path / "out").exists()
 
 
-def test_a_stranger_is_refused(
-    rows: Path, tmp_path: Path, folder: Path, ours: Certificate, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stranger_is_refused(rows: Path, tmp_path: Path, folder: Path, ours: Certificate, address: str) -> None:
     """A certificate of another authority is refused, and a client that trusts another one refuses the scheduler."""
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._START_SECONDS", 1)
     theirs = certificate(folder, "theirs")
     for stranger in (theirs, theirs._replace(tls_ca_file=ours.tls_ca_file), ours._replace(tls_ca_file=theirs[0])):
         with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
-            mine(rows, tmp_path / "out", cluster={"scheduler": address, **stranger._asdict()}, **HOW)
+            mine(
+                rows,
+                tmp_path / "out",
+                cluster={"scheduler": address, "waiting_seconds": 1, **stranger._asdict()},
+                **HOW,
+            )
 
 
-def test_a_scheduler_without_tls(
-    rows: Path, tmp_path: Path, ours: Certificate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.connect._START_SECONDS", 1)
+def test_a_scheduler_without_tls(rows: Path, tmp_path: Path, ours: Certificate) -> None:
     with runs.cluster(n_workers=0, processes=False, protocol="tcp") as client:
         plain = client.scheduler_info()["address"]
         for address in (plain, plain.removeprefix("tcp://")):
@@ -126,7 +124,7 @@ def test_a_scheduler_without_tls(
                 mine(rows, tmp_path / "out", cluster={"scheduler": address, **ours._asdict()}, **HOW)
         with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
             tls = plain.replace("tcp", "tls")
-            mine(rows, tmp_path / "out", cluster={"scheduler": tls, **ours._asdict()}, **HOW)
+            mine(rows, tmp_path / "out", cluster={"scheduler": tls, "waiting_seconds": 1, **ours._asdict()}, **HOW)
 
 
 def test_encryption_that_dask_is_to_require(rows: Path, tmp_path: Path, ours: Certificate) -> None:

@@ -52,7 +52,7 @@ def test_peeling_tells_of_every_edge(
 def test_edges_of_several_that_tell_are_added() -> None:
     counts = [PartitionCounts(part, owned, 0, 0, 0, 0, 0, owned) for part, owned in enumerate((60, 40))]
     with Events(heard := Heard()) as events:
-        hear = peeling._progress_listener(events, counts, {0: 60, 1: 40})
+        hear = peeling._ProgressListener(events, counts, {0: 60, 1: 40})
         hear({"part": 1, "level": 3, "unsettled": 10})
         hear({"part": 0, "level": 4, "unsettled": 25})
     told = [(event["level"], event["unsettled"], event["edges"]) for event in heard.events]

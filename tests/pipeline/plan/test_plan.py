@@ -28,6 +28,7 @@ from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
 from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting
@@ -163,6 +164,39 @@ def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, wh
     refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)))
     with pytest.raises(OutOfRoom, match=r"a worker needs about 285\.00 MiB to start and has 300 B: give"):
         refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, 300)))
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_text_ids_take_memory_beside_the_graph(tmp_path: Path, in_process: bool) -> None:
+    """While the tables are written a worker holds the names of its vertices, of the rows it writes, and the graph."""
+    ends = [[f"{end}{number:039}" for number in range(30_000)] for end in "ab"]
+    pq.write_table(pa.table(dict(zip(("src", "dst"), ends, strict=True))), tmp_path / "rows.parquet")
+    settings = make_settings(str(tmp_path / "rows.parquet"), "out", partitions=1)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0, in_process=in_process))
+    names, rows = 60_000 * (40 + 8), 2 * 30_000 * 40
+    graph = plan.edges * (plan_module.EDGE_BYTES if in_process else plan_module.WORKER_EDGE_BYTES)
+    graph += 60_000 * (plan_module.VERTEX_BYTES if in_process else plan_module.WORKER_VERTEX_BYTES)
+    expected = graph + plan_module.ID_COPIES * names + plan_module.TEXT_COPIES * rows
+    assert plan.unspilled_bytes - plan._idle_bytes == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("disk", [None, 10**12, 1000])
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0, 1.2, 1.9])
+def test_a_plan_says_of_itself_what_the_run_does(rows: Path, share: float, disk: int | None) -> None:
+    """It is not tight, and refused then."""
+    settings = make_settings(str(rows), "out", partitions=1)
+    source = open_input(settings)
+    needed = plan_run(settings, source, Capacity(1, 2, 0)).worker_bytes
+    plan = replace(plan_run(settings, source, Capacity(1, 2, int(share * needed))), disk_bytes=disk)
+    try:
+        refuse_if_too_large(plan)
+        expected = {"yes", "tight"}
+    except OutOfRoom:
+        expected = {"no"}
+    (said,) = (line.split()[1].strip(":") for line in describe(plan).splitlines() if line.startswith("fits"))
+    assert said in expected
+    document = plan_document(plan)
+    assert (document["fits"], document["tight"] is not None) == (said == "yes", said == "tight")
 
 
 @pytest.mark.parametrize(("workers", "more"), [(1, "start more workers"), (3, r"raise partitioning\.count")])
