@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from ...tasks.errors import UsageError
 from ..cluster.client import Client, client_for, refuse_unseen
-from ..cluster.connecting.guard import refuse_import
+from ..cluster.connecting.guard import guarded_call
 from ..frames.input_object import InputObject
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events, Listener
@@ -54,8 +54,7 @@ def mine(
     A run that a limit ended returns a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
     InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
-    refuse_import()
-    with naming_keywords(), Events(listener(progress)) as events:
+    with naming_keywords(), guarded_call(), Events(listener(progress)) as events:
         named = by_name(input, output, **settings)
         if named.get("input.path") is None:
             raise UsageError('mine needs an input: give a path or a frame first, as in mine("edges.parquet", "out")')

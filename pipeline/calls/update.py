@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ..cluster.client import Client, client_for
-from ..cluster.connecting.guard import refuse_import
+from ..cluster.connecting.guard import guarded_call
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
 from ..results.result import Result
@@ -41,8 +41,7 @@ def update(
     only if `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the
     new one needs, such as λ, or the directions of edges for a program where it has no state.
     """
-    refuse_import()
-    with naming_keywords(), Events(listener(progress)) as events:
+    with naming_keywords(), guarded_call(), Events(listener(progress)) as events:
         base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
         own = settings_of(update_settings(base, by_name(None, output, **settings)))
         given = batch_for(own, base, batch_part(insert), batch_part(delete))

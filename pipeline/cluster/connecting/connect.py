@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Iterator
@@ -14,12 +13,14 @@ import dask
 from distributed import Client, Security
 from distributed.comm.core import Comm, connect
 from distributed.core import send_recv
-from distributed.utils import LoopRunner, silence_logging_cmgr
+from distributed.utils import sync
+from tornado.ioloop import IOLoop
 
 from ....tasks.errors import ClusterLost, UsageError
 from ...settings.models import ClusterSettings
 from ..versions import PACKAGE, version_error
 from .arrival import await_workers
+from .own_loop import own_loop
 from .tls import check_address, security, speaks_tls
 
 _START_SECONDS = 30
@@ -44,23 +45,26 @@ def running(settings: ClusterSettings) -> Iterator[Client]:
         _await_file(settings.scheduler_file, deadline)
     address = _address(settings)
     check_address(address, certificates)
-    try:
-        _check_scheduler(address, certificates, _seconds_left(deadline))
-        client = Client(address, timeout=_seconds_left(deadline), set_as_default=False, security=certificates)
-    except OSError as error:
-        if not address.startswith("tls://") and speaks_tls(address):
-            raise UsageError(
-                f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, cluster.tls_cert_file "
-                "and cluster.tls_key_file"
-            ) from error
-        with_tls = " with TLS and a certificate of that authority" if address.startswith("tls://") else ""
-        raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {_reason(error)}") from error
-    with silence_logging_cmgr(logging.CRITICAL), client:  # the exception that ends the run reports failures once
-        await_workers(client, settings.least_workers or 1, settings.waiting_seconds)
-        yield client
+    with own_loop() as loop:
+        try:
+            _check_scheduler(loop, address, certificates, _seconds_left(deadline))
+            client = Client(
+                address, timeout=_seconds_left(deadline), set_as_default=False, security=certificates, loop=loop
+            )
+        except OSError as error:
+            if not address.startswith("tls://") and speaks_tls(address):
+                raise UsageError(
+                    f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, "
+                    "cluster.tls_cert_file and cluster.tls_key_file"
+                ) from error
+            with_tls = " with TLS and a certificate of that authority" if address.startswith("tls://") else ""
+            raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {_reason(error)}") from error
+        with client:
+            await_workers(client, settings.least_workers or 1, settings.waiting_seconds)
+            yield client
 
 
-def _check_scheduler(address: str, certificates: Security | None, seconds: float) -> None:
+def _check_scheduler(loop: IOLoop, address: str, certificates: Security | None, seconds: float) -> None:
     """Wait until a scheduler with this version has answered. Raises as `running`, and OSError.
 
     A Client would wait for ever for another program that listens there, and would then keep the process from ending.
@@ -68,7 +72,7 @@ def _check_scheduler(address: str, certificates: Security | None, seconds: float
     if dask.config.get("distributed.client.security-loader", None):
         return  # only a Client calls it
     try:
-        LoopRunner().run_sync(_check_answer, address, certificates, seconds, callback_timeout=seconds + _ANSWER_SECONDS)
+        sync(loop, _check_answer, address, certificates, seconds, callback_timeout=seconds + _ANSWER_SECONDS)
     except TimeoutError:
         raise TimeoutError("what listens there gives no answer") from None
 

@@ -94,7 +94,7 @@ def test_workers_that_cannot_start_for_another_reason(monkeypatch: pytest.Monkey
     def start(*_: object, **__: object) -> Any:
         raise RuntimeError("Nanny failed to start.")
 
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.LocalCluster", start)
+    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start._start", start)
     with (
         pytest.raises(ClusterLost, match=r"the workers could not be started \(Nanny failed to start\.\)"),
         connect(ClusterSettings(device="cpu", workers=2)),
