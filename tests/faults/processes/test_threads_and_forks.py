@@ -47,6 +47,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs.write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet", ROWS)
 
 
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A user's, with one worker in this process."""
+    options: dict[str, Any] = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
 def of_the_process() -> dict[str, Any]:
     """What all threads of a process share, and a call must leave as it was."""
     umask = os.umask(0o22)
