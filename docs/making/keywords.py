@@ -39,6 +39,8 @@ PATHS = frozenset(
     )
 )
 """Settings that are text and take an `os.PathLike` from Python, too."""
+OR_FRAMES = ("input.vertices",)
+"""Settings that take a table of another library from Python, too."""
 Fields = dict[str, tuple[str, str]]
 """Of each setting its type, as source, and its meaning."""
 HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from the settings: do not edit."""
@@ -147,6 +149,8 @@ def _fields(section: str) -> Fields:
                 kind = _kind(node.annotation)
                 if f"{section}.{name}" in PATHS:
                     kind = kind.replace("str", "str | os.PathLike[str]")
+                if f"{section}.{name}" in OR_FRAMES:
+                    kind = "Any"
                 found[name] = (kind, " ".join(about[name].split()))
     assert found.keys() == model.model_fields.keys(), section
     return found

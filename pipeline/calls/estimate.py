@@ -34,7 +34,13 @@ def estimate(input: Any = None, /, *, client: Client | None = None, **settings: 
             own = settings_of({"output.path": folder.result} | named | {"input.path": path})
             client = client_for(own.cluster, client)
             if given is not None:
-                refuse_unseen(folder.result.parent, own.cluster, client)
+                refuse_unseen(
+                    folder.result.parent,
+                    own.cluster,
+                    client,
+                    "the files of the input",
+                    "write the input to files that all workers see, and give their path",
+                )
             return estimate_graph(own, client=client, events=events, given=given)
         finally:
             folder.remove()

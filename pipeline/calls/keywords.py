@@ -44,7 +44,7 @@ class InputSection(TypedDict, total=False):
     """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
-    vertices: str | os.PathLike[str] | None
+    vertices: Any
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     isolated: bool
     """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
@@ -344,7 +344,7 @@ class RunKeywords(TypedDict, total=False):
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     weight_column: str | None
     """Column of numbers that weigh the edges, read as float64, for programs; null: no weights, see docs/inputs.md."""
-    vertices: str | os.PathLike[str] | None
+    vertices: Any
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""

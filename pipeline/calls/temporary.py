@@ -13,6 +13,17 @@ from typing import Self
 from ...tasks.errors import UsageError
 
 
+def new_folder() -> Path:
+    """A new folder below `TMPDIR`. Raises UsageError if it cannot be created."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="edgemill-"))
+    except OSError as error:
+        raise UsageError(
+            f"cannot make a folder for a temporary result in {tempfile.gettempdir()}: {error.strerror}; "
+            "name an output, or another folder in the environment variable TMPDIR"
+        ) from error
+
+
 class TemporaryFolder:
     """A new folder below `TMPDIR`. It is removed with this object and when Python exits.
 
@@ -20,13 +31,7 @@ class TemporaryFolder:
     """
 
     def __init__(self) -> None:
-        try:
-            self._path = tempfile.mkdtemp(prefix="edgemill-")
-        except OSError as error:
-            raise UsageError(
-                f"cannot make a folder for a temporary result in {tempfile.gettempdir()}: {error.strerror}; "
-                "name an output, or another folder in the environment variable TMPDIR"
-            ) from error
+        self._path = str(new_folder())
         self._finalizer = weakref.finalize(self, _remove, self._path, os.getpid())
         self._holders, self._lock = 1, threading.Lock()
 

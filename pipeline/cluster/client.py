@@ -101,15 +101,20 @@ def _active_client() -> Client | None:
     return None if found.asynchronous or _is_of_parent(found) else found
 
 
-def refuse_unseen(folder: Path, settings: ClusterSettings, client: Client | None) -> None:
-    """Raises UsageError if workers do not see the `folder` of a temporary result, as on another machine."""
-    advice = "name an output in a folder that all workers see, or in an object store"
+def refuse_unseen(
+    folder: Path,
+    settings: ClusterSettings,
+    client: Client | None,
+    what: str = "a temporary result",
+    advice: str = "name an output in a folder that all workers see, or in an object store",
+) -> None:
+    """Raises UsageError if workers do not see `what` that lies in the `folder` of this machine, as on another one."""
     if not settings.is_started_here:
-        raise UsageError(f"the workers of a running scheduler may not see a temporary result in {folder}: {advice}")
+        raise UsageError(f"the workers of a running scheduler may not see {what} in {folder}: {advice}")
     if client is not None:
         blind = [address for address, sees in client.run(os.path.isdir, str(folder)).items() if not sees]
         if blind:
-            raise UsageError(f"{blind[0]} does not see a temporary result in {folder} of this machine: {advice}")
+            raise UsageError(f"{blind[0]} does not see {what} in {folder} of this machine: {advice}")
 
 
 def compute(client: Client | None, collections: Sequence[Any]) -> Any:

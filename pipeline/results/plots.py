@@ -51,6 +51,8 @@ def plot_group(
     vertices; InputError for damage.
     """
     pyplot = import_optional("matplotlib.pyplot", "plot_group()")
+    from matplotlib.ticker import MaxNLocator
+
     result = open_result(result)
     group = as_group(result, group)
     if group.vertices > MOST_PIXELS:
@@ -75,7 +77,7 @@ def plot_group(
         drawn = _matrix(ax, len(members), ends, levels)
     if len(np.unique(levels)) > 1:
         bar = ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label="λ of an edge")
-        bar.ax.yaxis.get_major_locator().set_params(integer=True)
+        bar.ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     kind = "DN-graph" if group.dn_graph else "component"
     ax.set_title(
         f"{kind} {group.component}: λ {'' if group.dn_graph else '≥ '}{group.k:,}\n"
@@ -95,7 +97,7 @@ def plot_lambda(result: ResultOrPath, ax: matplotlib.axes.Axes | None = None) ->
     pyplot = import_optional("matplotlib.pyplot", "plot_lambda()")
     result = open_result(result)
     manifest = result.manifest
-    from matplotlib.ticker import StrMethodFormatter
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     pairs = np.array(manifest.lam.histogram, np.int64).reshape(-1, 2)
     if ax is None:
@@ -108,7 +110,7 @@ def plot_lambda(result: ResultOrPath, ax: matplotlib.axes.Axes | None = None) ->
     ax.set_yscale("log")
     ax.set_ylim(0.7, max(10.0, 2 * float(counts.max(initial=1))))
     ax.set_xlim(-0.5 - 0.01 * top, starts[-1] + wide - 0.5 + 0.01 * top)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     what = "λ" if manifest.exact else "lower bound of λ"
     ax.set_xlabel(what if wide == 1 else f"{what}, {wide} levels a bar")
     ax.set_ylabel("edges (logarithmic)")
@@ -153,7 +155,7 @@ def _matrix(ax: Any, count: int, ends: NDArray[Any], levels: NDArray[Any]) -> An
     """A cell for each pair of members; pairs without an edge are blank."""
     from matplotlib import colormaps
 
-    cells = np.ma.masked_all((count, count), np.int32)
+    cells = np.ma.MaskedArray(np.zeros((count, count), np.int32), True)
     for row, column in (ends.T, ends.T[::-1]):
         cells[row, column] = levels
     drawn = ax.imshow(cells, cmap=colormaps[_COLOURS].with_extremes(bad=_BLANK), interpolation="nearest")

@@ -15,7 +15,6 @@ from . import arrow_to_frame, arrow_to_graph
 from .dask_frame import to_dask_frame
 
 if TYPE_CHECKING:
-    import dask.dataframe
     import igraph
     import networkx
     import pandas
@@ -60,7 +59,7 @@ class GroupEdges:
         """A cudf.DataFrame, in the memory of the GPU."""
         return arrow_to_frame.to_cudf(self.to_arrow())
 
-    def to_dask(self) -> dask.dataframe.DataFrame:
+    def to_dask(self) -> Any:
         """A lazy dask.dataframe.DataFrame with a partition for each row group that can hold edges of the group.
 
         The workers that compute it read the result's files and must have access to them. Partitions may be empty.

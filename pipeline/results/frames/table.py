@@ -26,7 +26,6 @@ from .dn_graph_edges import dn_graph_edges, dn_graph_vertices
 from .files_to_cudf import SealedFile, can_decode, cudf_of_files
 
 if TYPE_CHECKING:
-    import dask.dataframe
     import igraph
     import networkx
     import pandas
@@ -193,7 +192,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         return arrow_to_frame.to_cudf(self.to_arrow(columns, filter))
 
     @naming_keywords()
-    def to_dask(self, columns: Sequence[str] | None = None) -> dask.dataframe.DataFrame:
+    def to_dask(self, columns: Sequence[str] | None = None) -> Any:
         """A lazy dask.dataframe.DataFrame with a partition for each row group (at most `output.row_group_rows` rows).
 
         The workers that compute it read the result's files and must have access to them. Partitions have the types of

@@ -85,7 +85,7 @@ def test_several_python_threads_run_kernels(layer: str) -> None:
 def test_how_threads_wait(
     count: int, given: dict[str, str], read: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libgomp reads the variables when it is loaded; the environment of the process stays as it was."""
+    """Libgomp reads the variables when it is loaded; the environment of the process stays as it was."""
     found = []
     monkeypatch.setattr(threads, "cores", lambda: count)
     monkeypatch.setattr(os, "environ", dict(given))
