@@ -154,7 +154,7 @@ def _flag_pattern() -> re.Pattern[str]:
     from ..settings.sources import SHORT_NAMES
 
     flags = sorted((short.replace("_", "-") for short in SHORT_NAMES), key=len, reverse=True)
-    value = r"[A-Z]{2,}(?![\w-])|prefix|lambda[\w,]*|[^\s;]*[/:=][^\s;,]*"
+    value = r"[A-Z]{2,}(?![\w-])|prefix|lambda[\w,]*|[^\s;'\"]*[/:=][^\s;,'\"]*"
     return re.compile(rf"(?P<set>[Ss]et )?(?<![\w-])--(?P<flag>{'|'.join(flags)})(?![\w-])(?:[ =](?P<value>{value}))?")
 
 

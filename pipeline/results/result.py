@@ -291,7 +291,7 @@ class Result:
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
-        if self._folder is not None:
+        if self.is_temporary:
             state += ", temporary: removed" if self.is_removed else ", temporary"
         found = f"lambda max {self.manifest.lam.max}" if self.manifest.has_lambda else _names(self.manifest)
         return f"Result({str(self.place)!r}: {counts.edges} edges, {found}{state})"

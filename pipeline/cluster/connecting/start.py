@@ -50,6 +50,10 @@ _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
 
 
+_SET_BY_DASK = "distributed.nanny.pre-spawn-environ"
+"""Setting of Dask: variables of the environment that it sets in this process before it starts a worker process."""
+
+
 @contextmanager
 def connect(settings: ClusterSettings, profiled: bool = False) -> Iterator[Client]:
     """A client of the cluster that the settings name. At the end it is closed, with all that was started here.
@@ -80,7 +84,7 @@ def connect(settings: ClusterSettings, profiled: bool = False) -> Iterator[Clien
     configuration = (
         _patience(settings)
         | _measurements(profiled or settings.dashboard_address is not None)
-        | _preload(settings)
+        | _processes(settings)
         | _gpu_workers(settings)
     )
     in_processes = settings.workers is not None
@@ -98,8 +102,6 @@ _starting = Lock()
 """Held while a cluster starts. For that time Dask's configuration and the variables of the environment, which are the
 whole process's, have the values that the cluster reads.
 """
-_SET_BY_DASK = "distributed.nanny.pre-spawn-environ"
-"""Setting of Dask: variables of the environment that it sets in this process before it starts a worker process."""
 
 
 @contextmanager
@@ -170,7 +172,7 @@ def _remove_handlers(servers: Sequence[Any]) -> None:
 
 def _variables() -> list[str]:
     """Variables of the environment that Dask sets in this process when it starts worker processes."""
-    return [*dask.config.get(_SET_BY_DASK), "PYTHONHASHSEED", "SPT_NOENV"]
+    return [*dask.config.get(_SET_BY_DASK), "PYTHONHASHSEED", "SPT_NOENV", "__DASK_PARENT_PID"]
 
 
 def _restore(before: Mapping[str, str | None]) -> None:
@@ -202,13 +204,18 @@ def _check_dashboard(address: str) -> None:
         ) from error
 
 
-def _preload(settings: ClusterSettings) -> dict[str, Any]:
-    """Dask's configuration of the preloads of worker processes."""
+def _processes(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration for worker processes: their preloads, and what they log, also if the main script, which they
+    import, has logs shown.
+    """
     if settings.workers is None:
         return {}
     given = dask.config.get("distributed.worker.preload")
     others = [given] if isinstance(given, str) else given  # an environment variable gives one name
-    return {"distributed.worker.preload": [*others, leave_ctrl_c.__name__]}
+    return {
+        "distributed.worker.preload": [*others, leave_ctrl_c.__name__],
+        f"{_SET_BY_DASK}.DASK_LOGGING__DISTRIBUTED": "critical",
+    }
 
 
 def _patience(settings: ClusterSettings) -> dict[str, Any]:
@@ -239,14 +246,13 @@ def _gpu_workers(settings: ClusterSettings) -> dict[str, Any]:
     """Dask's configuration for worker processes with GPUs."""
     if settings.workers is None or not has_gpu_workers(settings):
         return {}
-    environment = "distributed.nanny.pre-spawn-environ"
     return {
         # The largest arguments, such as the edges of a bucket, lie on one GPU. A worker that takes over a task from
         # another copies them, in more time than the task takes.
         "distributed.scheduler.work-stealing": False,
         # Dask has the C library return freed memory at once. Threads that write tables would wait for new pages.
-        f"{environment}.MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
-        f"{environment}.MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
+        f"{_SET_BY_DASK}.MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
+        f"{_SET_BY_DASK}.MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
     }
 
 

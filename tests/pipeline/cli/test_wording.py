@@ -62,6 +62,7 @@ def test_settings_in_messages(text: str, flags: str, keywords: str) -> None:
         ("edgemill top lists some", "edgemill.top lists some"),
         ("edgemill ktruss /a/b -k 4 --list lists the components", "edgemill.ktruss_groups lists the components"),
         ("docker run --shm-size", "docker run --shm-size"),
+        ("--vertices '/a/b.parquet' does not exist", "vertices '/a/b.parquet' does not exist"),
     ],
 )
 def test_flags_and_commands_in_messages(text: str, keywords: str) -> None:

@@ -88,7 +88,7 @@ def test_result_without_attributes(tmp_path: Path) -> None:
     assert labels_of(named, ["1", 2]) == ["a", None]
     with pytest.raises(UsageError, match=r"'anna' is not an id of .*: its ids are int64"):
         labels_of(named, [1, "anna"])
-    with pytest.raises(UsageError, match="has no table attributes: run again with --vertices FILE"):
+    with pytest.raises(UsageError, match="has no table attributes: run again with vertices=…"):
         _ = Result(result.path).attributes
 
 
@@ -238,7 +238,7 @@ def frames() -> dict[str, Any]:
         "Arrow": table,
         "batches": table.to_reader(),
         "dataset": ds.dataset(table),
-        "DuckDB": duckdb.sql("SELECT * FROM table"),
+        "DuckDB": duckdb.from_arrow(table),
         "Dask": dask.dataframe.from_pandas(pandas_frame, npartitions=2),
     }
 
