@@ -126,7 +126,9 @@ def _started(
             cluster = _start(kind, options)
             for nanny in cluster.workers.values() if in_processes else ():
                 # A worker process that replaces a lost one starts with the same configuration.
-                nanny.config = nanny.process.config = copy.deepcopy(nanny.process.config)
+                nanny.config = copy.deepcopy(nanny.config)
+                if nanny.process is not None:  # it is not lost already
+                    nanny.process.config = nanny.config
             servers = [cluster.scheduler, *cluster.workers.values()]
             _leave_search_path(servers)
         stack.callback(_remove_handlers, servers)

@@ -224,7 +224,12 @@ def test_verify_finds_changed_attributes(tmp_path: Path, change: Callable[[pa.Ta
     assert [(check.name, check.detail) for check in failed] == [("attributes", text)]
 
 
-CLUBS = {"id": [0, 1, 2, 3], "name": ["a", "b", None, "d"], "club": ["x", "x", "y", "y"], "size": [1, 2, 3, 4]}
+CLUBS: dict[str, list[Any]] = {
+    "id": [0, 1, 2, 3],
+    "name": ["a", "b", None, "d"],
+    "club": ["x", "x", "y", "y"],
+    "size": [1, 2, 3, 4],
+}
 CLIQUE = list(itertools.combinations(range(4), 2))
 
 
@@ -239,7 +244,7 @@ def frames() -> dict[str, Any]:
         "batches": table.to_reader(),
         "dataset": ds.dataset(table),
         "DuckDB": duckdb.from_arrow(table),
-        "Dask": dask.dataframe.from_pandas(pandas_frame, npartitions=2),
+        "Dask": dask.dataframe.from_pandas(pandas_frame, npartitions=2),  # type: ignore[no-untyped-call]
     }
 
 
