@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     from .results.groups.attributes import attributes_of, labels_of
     from .results.groups.members import members_of
     from .results.groups.trusses import ktruss, ktruss_groups
+    from .results.plots import plot_group, plot_lambda
     from .results.queries import edges_of, find_dn_graph, find_group, find_vertex, group_at, groups_of, member_ids, top
-    from .results.result import Result
+    from .results.result import Result, open
     from .results.rows import Group, Vertex
     from .settings.models import Settings
     from .settings.sources import load_settings
@@ -116,7 +117,10 @@ __all__ = [
     "member_ids",
     "members_of",
     "mine",
+    "open",
     "pagerank",
+    "plot_group",
+    "plot_lambda",
     "similarity",
     "sssp",
     "strong_components",
@@ -168,7 +172,10 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "member_ids": ".results.queries",
     "members_of": ".results.groups.members",
     "mine": ".calls.mine",
+    "open": ".results.result",
     "pagerank": ".calls.programs",
+    "plot_group": ".results.plots",
+    "plot_lambda": ".results.plots",
     "similarity": ".calls.programs",
     "strong_components": ".calls.programs",
     "sssp": ".calls.programs",

@@ -40,6 +40,10 @@ class UsageError(EdgemillError):
     exit_code = 2
 
 
+class KeywordError(UsageError, TypeError):
+    """A function has no such keyword."""
+
+
 class InputError(EdgemillError):
     """The input has content that cannot be read or is not allowed. A retry does not help."""
 

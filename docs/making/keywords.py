@@ -39,6 +39,8 @@ PATHS = frozenset(
     )
 )
 """Settings that are text and take an `os.PathLike` from Python, too."""
+OR_FRAMES = ("input.vertices",)
+"""Settings that take a table of another library from Python, too."""
 Fields = dict[str, tuple[str, str]]
 """Of each setting its type, as source, and its meaning."""
 HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from the settings: do not edit."""
@@ -60,7 +62,9 @@ from __future__ import annotations
 
 {imports}
 
+from ..cluster.client import Client
 from ..results.frames.table import ResultTable
+from .keywords import RunKeywords
 from .running import columns_of
 '''
 
@@ -78,8 +82,13 @@ def made() -> str:
         whole[section] = (kind if path is None else f"{path} | {kind}", about)
     alone = {name: setting.split(".") for name, setting in KEYWORDS.items() if name not in SECTIONS}
     single = {name: sections[section][last] for name, (section, last) in alone.items()}
-    about = "What `mine` takes by name: whole sections of settings, and single settings."
-    parts.append(_class("Keywords", about, whole | single))
+    every = whole | single
+    of_programs = {entry.section for entry in CATALOGUE.values() if entry.section is not None} | {"programs"}
+    apart = {name for name in every if name in of_programs or KEYWORDS.get(name, "").partition(".")[0] in of_programs}
+    about = "What all functions that run take by name: whole sections of settings, and single settings."
+    parts.append(_class("RunKeywords", about, {name: own for name, own in every.items() if name not in apart}))
+    about = "What `mine` takes by name: also which programs run, and their parameters."
+    parts.append(_class("Keywords", about, {name: own for name, own in every.items() if name in apart}, "RunKeywords"))
     return _formatted("\n\n".join(parts))
 
 
@@ -87,7 +96,7 @@ def made_programs() -> str:
     """The text of the module of programs, as the catalogue and the settings say now."""
     functions = "\n\n".join(_function(name, entry) for name, entry in CATALOGUE.items())
     imports = "from collections.abc import Sequence\n" if "Sequence[" in functions else ""
-    imports += f"from typing import Any{', Literal' if 'Literal[' in functions else ''}"
+    imports += f"from typing import Any{', Literal' if 'Literal[' in functions else ''}, Unpack"
     return _formatted(HEAD_OF_PROGRAMS.replace("{imports}", imports) + "\n\n" + functions)
 
 
@@ -95,9 +104,13 @@ def _function(name: str, entry: Entry) -> str:
     fields = {} if entry.section is None else _fields(entry.section)
     model = SECTIONS[entry.section].model_fields if entry.section else {}
     parameters = [f"{field}: {kind} = {model[field].default!r}" for field, (kind, _) in fields.items()]
-    keywords = ", *, " + ", ".join(parameters) if parameters else ""
+    keywords = ", ".join([*parameters, "client: Client | None = None", "progress: bool | None = None"])
     title = entry.title if len(entry.title) < 110 else "\n    ".join(textwrap.wrap(entry.title, 110))
-    lines = [f"def {name}(edges: Any, /{keywords}, **settings: Any) -> ResultTable:", f'    """{title}', ""]
+    lines = [
+        f"def {name}(edges: Any, /, *, {keywords}, **settings: Unpack[RunKeywords]) -> ResultTable:",
+        f'    """{title}',
+        "",
+    ]
     own = entry.edges or entry.columns
     columns, meanings = ", ".join(f"`{c.name}`" for c in own), " ".join(f"`{c.name}`: {c.meaning}" for c in own)
     first = "Columns: `id`, `degree`"
@@ -109,15 +122,15 @@ def _function(name: str, entry: Entry) -> str:
         lines += [f"    {line}" for line in textwrap.wrap(paragraph, 115)] + [""]
     given = ", ".join(f'"{field}": {field}' for field in fields)
     lines[-1] = '    """'
-    return "\n".join([*lines, f'    return columns_of("{name}", edges, {{{given}}}, settings)'])
+    return "\n".join([*lines, f'    return columns_of("{name}", edges, {{{given}}}, client, progress, settings)'])
 
 
 def _class_name(section: str) -> str:
     return f"{section.capitalize()}Section"
 
 
-def _class(name: str, about: str, fields: Fields) -> str:
-    lines = [f"class {name}(TypedDict, total=False):", f'    """{about}"""', ""]
+def _class(name: str, about: str, fields: Fields, base: str = "TypedDict") -> str:
+    lines = [f"class {name}({base}, total=False):", f'    """{about}"""', ""]
     for field, (kind, meaning) in fields.items():
         lines += [f"    {field}: {kind}", f'    """{meaning}"""']
     return "\n".join(lines)
@@ -136,6 +149,8 @@ def _fields(section: str) -> Fields:
                 kind = _kind(node.annotation)
                 if f"{section}.{name}" in PATHS:
                     kind = kind.replace("str", "str | os.PathLike[str]")
+                if f"{section}.{name}" in OR_FRAMES:
+                    kind = "Any"
                 found[name] = (kind, " ".join(about[name].split()))
     assert found.keys() == model.model_fields.keys(), section
     return found

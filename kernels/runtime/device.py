@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 import threading
@@ -49,6 +50,8 @@ class Device:
 @cache
 def device() -> Device:
     """The first GPU that this process sees. Imports CuPy only if the driver reports a GPU."""
+    if _cuda.was_set_up:
+        return _none("this process was forked from one that used the GPU: start processes by spawn or forkserver")
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -56,6 +59,7 @@ def device() -> Device:
     found = ctypes.c_int(0)
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(found)) or not found.value:
         return _none("no CUDA device that this process may use")
+    _cuda.is_set_up = True
     try:
         import cupy
     except ImportError:
@@ -77,6 +81,22 @@ def device() -> Device:
     )
 
 
+class _Cuda:
+    """Whether CUDA is set up in this process, or was in the one that it was forked from: no child can use it then."""
+
+    is_set_up = was_set_up = False
+
+    def after_fork(self) -> None:
+        """In a child process."""
+        if self.is_set_up:
+            self.is_set_up, self.was_set_up = False, True
+            device.cache_clear()
+
+
+_cuda = _Cuda()
+os.register_at_fork(after_in_child=_cuda.after_fork)
+
+
 def import_operators() -> None:
     """Import what CuPy imports for the first operator on an array and a number, as in ``array + 1``."""
     import cupyx.scipy.special  # noqa: F401
@@ -95,6 +115,7 @@ def _retain_context() -> None:
     with suppress(OSError):
         driver = ctypes.CDLL("libcuda.so.1")
         first, context = ctypes.c_int(0), ctypes.c_void_p()
+        _cuda.is_set_up = True
         if not driver.cuInit(0) and not driver.cuDeviceGet(ctypes.byref(first), 0):
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), first)
 

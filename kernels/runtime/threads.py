@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
@@ -53,13 +54,20 @@ def set_passive_waiting() -> None:
     """Make idle OpenMP threads sleep soon; by default they spin for long on cores that other kernels could use.
 
     Does not change an ``OMP_WAIT_POLICY`` or a ``GOMP_SPINCOUNT`` that the user has set. Call this before the first
-    parallel kernel: Numba then loads libgomp, which reads the variables.
+    parallel kernel. libgomp reads the variables once, when it is loaded, which is done here. They are removed
+    afterwards: other code of this process, and processes that it starts, do not see them.
     """
     if "OMP_WAIT_POLICY" in os.environ:
         return
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    if cores() >= SPINNING_CORES:
-        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
+    own = {"OMP_WAIT_POLICY": "passive"}
+    if cores() >= SPINNING_CORES and "GOMP_SPINCOUNT" not in os.environ:
+        own["GOMP_SPINCOUNT"] = str(SPINS)
+    os.environ.update(own)
+    try:
+        _load_openmp()
+    finally:
+        for name in own:
+            os.environ.pop(name, None)
 
 
 def layer() -> str:
@@ -137,13 +145,44 @@ def _allowed(count: int) -> int:
     return max(1, min(count, numba.config.NUMBA_NUM_THREADS))
 
 
-@cache
 def _has_openmp() -> bool:
     """Whether Numba will find OpenMP, so that kernels need no lock. False if its configuration may name a layer."""
     if any(name.startswith("NUMBA_THREADING_LAYER") for name in os.environ) or Path(".numba_config.yaml").exists():
         return False
+    return _load_openmp()
+
+
+@cache
+def _load_openmp() -> bool:
+    """Load GNU's OpenMP, the library that Numba takes. Tells whether the machine has it."""
     try:
         ctypes.CDLL("libgomp.so.1")
     except OSError:
         return False
     return True
+
+
+class _Fork:
+    """What this process lost when it was forked."""
+
+    lost = False
+
+    def happened(self) -> None:
+        """In a child process: note whether the parent's kernels ran in threads of OpenMP.
+
+        Numba then ends the process at the next parallel kernel. Its other layers start new threads.
+        """
+        global _work_queue_lock
+        _work_queue_lock = threading.RLock()  # a thread that is not here may have held it
+        numba = sys.modules.get("numba")
+        with suppress(AttributeError, ValueError):  # it is not there, or no parallel kernel has run
+            self.lost = self.lost or numba.threading_layer() == "omp"  # type: ignore[union-attr]
+
+
+_fork = _Fork()
+os.register_at_fork(after_in_child=_fork.happened)
+
+
+def lost_by_fork() -> bool:
+    """Whether kernels cannot run in this process, as it was forked from one in which they ran in threads of OpenMP."""
+    return _fork.lost

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from ...tasks.errors import UsageError
 from ..cluster.client import Client, client_for, refuse_unseen
-from ..cluster.connecting.guard import refuse_import
+from ..cluster.connecting.guard import guarded_call
 from ..estimates.estimating import estimate_graph
 from ..estimates.figures import GraphFigures
 from ..messages.setting_names import naming_keywords
@@ -23,8 +23,7 @@ def estimate(input: Any = None, /, *, client: Client | None = None, **settings: 
     `input`, `client` and `settings` are those of `mine`; an output is not used. `samples` and `seed` choose the sample
     of wedges: the same seed gives the same figures for any cluster. Raises the errors of `mine`.
     """
-    refuse_import()
-    with naming_keywords(), Events(None) as events:
+    with naming_keywords(), guarded_call(), Events(None) as events:
         named = by_name(input, None, **settings)
         if named.get("input.path") is None:
             raise UsageError('estimate needs an input: give a path or a frame first, as in estimate("edges.parquet")')
@@ -35,7 +34,13 @@ def estimate(input: Any = None, /, *, client: Client | None = None, **settings: 
             own = settings_of({"output.path": folder.result} | named | {"input.path": path})
             client = client_for(own.cluster, client)
             if given is not None:
-                refuse_unseen(folder.result.parent, own.cluster, client)
+                refuse_unseen(
+                    folder.result.parent,
+                    own.cluster,
+                    client,
+                    "the files of the input",
+                    "write the input to files that all workers see, and give their path",
+                )
             return estimate_graph(own, client=client, events=events, given=given)
         finally:
             folder.remove()

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow.fs import FileSystemHandler, LocalFileSystem, PyFileSystem
 
+from ..results.frames.table import TEMPORARY
 from .temporary import TemporaryFolder
 
 
@@ -36,7 +37,7 @@ class _FolderFiles(FileSystemHandler):  # type: ignore[misc]
         return hash(id(self._folder))
 
     def get_type_name(self) -> str:
-        return "edgemill-temporary"
+        return TEMPORARY
 
     def normalize_path(self, path: str) -> str:
         return str(self._files.normalize_path(path))

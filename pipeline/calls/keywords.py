@@ -44,7 +44,7 @@ class InputSection(TypedDict, total=False):
     """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
-    vertices: str | os.PathLike[str] | None
+    vertices: Any
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     isolated: bool
     """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
@@ -307,8 +307,8 @@ class EstimateSection(TypedDict, total=False):
     """Seed of the sample. The same seed gives the same sample for any number of workers."""
 
 
-class Keywords(TypedDict, total=False):
-    """What `mine` takes by name: whole sections of settings, and single settings."""
+class RunKeywords(TypedDict, total=False):
+    """What all functions that run take by name: whole sections of settings, and single settings."""
 
     input: str | os.PathLike[str] | InputSection | Mapping[str, Any]
     """The edges, and attributes of their vertices."""
@@ -328,22 +328,6 @@ class Keywords(TypedDict, total=False):
     """A series of runs, one per day, with `{date}` in their paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
     """Metrics and performance reports."""
-    programs: Sequence[str] | ProgramsSection | Mapping[str, Any]
-    """What is computed."""
-    pagerank: PagerankSection | Mapping[str, Any]
-    """The program pagerank."""
-    labels: LabelsSection | Mapping[str, Any]
-    """The program labels."""
-    bfs: BfsSection | Mapping[str, Any]
-    """The program bfs."""
-    sssp: SsspSection | Mapping[str, Any]
-    """The program sssp."""
-    betweenness: BetweennessSection | Mapping[str, Any]
-    """The program betweenness."""
-    distances: DistancesSection | Mapping[str, Any]
-    """The program distances."""
-    hits: HitsSection | Mapping[str, Any]
-    """The program hits."""
     estimate: EstimateSection | Mapping[str, Any]
     """The command `estimate`."""
     source_column: str | None
@@ -362,12 +346,10 @@ class Keywords(TypedDict, total=False):
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     weight_column: str | None
     """Column of numbers that weigh the edges, read as float64, for programs; null: no weights, see docs/inputs.md."""
-    vertices: str | os.PathLike[str] | None
+    vertices: Any
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""
-    program: Sequence[str]
-    """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
     overwrite: bool
     """Replace an existing result once the new one is complete."""
     output_format: Literal["parquet", "delta"]
@@ -488,6 +470,31 @@ class Keywords(TypedDict, total=False):
     """Address that `metrics_port` binds to. It has no password: bind to another only in a trusted network."""
     textfile: str | os.PathLike[str] | None
     """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
+    samples: int
+    """Wedges in the sample. Four times as many halve the intervals."""
+
+
+class Keywords(RunKeywords, total=False):
+    """What `mine` takes by name: also which programs run, and their parameters."""
+
+    programs: Sequence[str] | ProgramsSection | Mapping[str, Any]
+    """What is computed."""
+    pagerank: PagerankSection | Mapping[str, Any]
+    """The program pagerank."""
+    labels: LabelsSection | Mapping[str, Any]
+    """The program labels."""
+    bfs: BfsSection | Mapping[str, Any]
+    """The program bfs."""
+    sssp: SsspSection | Mapping[str, Any]
+    """The program sssp."""
+    betweenness: BetweennessSection | Mapping[str, Any]
+    """The program betweenness."""
+    distances: DistancesSection | Mapping[str, Any]
+    """The program distances."""
+    hits: HitsSection | Mapping[str, Any]
+    """The program hits."""
+    program: Sequence[str]
+    """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
     max_supersteps: int | None
     """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
     order: Literal["auto", "synchronous", "asynchronous"]
@@ -508,5 +515,3 @@ class Keywords(TypedDict, total=False):
     """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
     table: bool
     """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
-    samples: int
-    """Wedges in the sample. Four times as many halve the intervals."""

@@ -7,9 +7,11 @@ those of `mine`. The result is the table of vertices, a pyarrow dataset (`to_pan
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
+from ..cluster.client import Client
 from ..results.frames.table import ResultTable
+from .keywords import RunKeywords
 from .running import columns_of
 
 
@@ -22,7 +24,9 @@ def pagerank(
     iterations: int | None = None,
     weighted: bool = False,
     personal: tuple[int | str, ...] | list[int | str] | str = (),
-    **settings: Any,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
 ) -> ResultTable:
     """PageRank: how often a random walk with restarts visits a vertex.
 
@@ -49,45 +53,69 @@ def pagerank(
             "weighted": weighted,
             "personal": personal,
         },
+        client,
+        progress,
         settings,
     )
 
 
-def components(edges: Any, /, **settings: Any) -> ResultTable:
+def components(
+    edges: Any, /, *, client: Client | None = None, progress: bool | None = None, **settings: Unpack[RunKeywords]
+) -> ResultTable:
     """Connected components, ignoring directions.
 
     Columns: `id`, `degree`, `weak_component`. `weak_component`: The smallest id in the component of the vertex.
     """
-    return columns_of("components", edges, {}, settings)
+    return columns_of("components", edges, {}, client, progress, settings)
 
 
-def labels(edges: Any, /, *, iterations: int = 10, **settings: Any) -> ResultTable:
+def labels(
+    edges: Any,
+    /,
+    *,
+    iterations: int = 10,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
+) -> ResultTable:
     """Communities by label propagation: each vertex repeatedly takes the most frequent label of its neighbours.
 
     Columns: `id`, `degree`, `label`. `label`: The label of the community, a vertex id.
 
     `iterations`: Most supersteps; it stops earlier once no label changes.
     """
-    return columns_of("labels", edges, {"iterations": iterations}, settings)
+    return columns_of("labels", edges, {"iterations": iterations}, client, progress, settings)
 
 
-def coreness(edges: Any, /, **settings: Any) -> ResultTable:
+def coreness(
+    edges: Any, /, *, client: Client | None = None, progress: bool | None = None, **settings: Unpack[RunKeywords]
+) -> ResultTable:
     """Core number of a vertex.
 
     Columns: `id`, `degree`, `coreness`. `coreness`: The largest k such that the vertex is in the k-core.
     """
-    return columns_of("coreness", edges, {}, settings)
+    return columns_of("coreness", edges, {}, client, progress, settings)
 
 
-def clustering(edges: Any, /, **settings: Any) -> ResultTable:
+def clustering(
+    edges: Any, /, *, client: Client | None = None, progress: bool | None = None, **settings: Unpack[RunKeywords]
+) -> ResultTable:
     """Local clustering coefficient.
 
     Columns: `id`, `degree`, `clustering`. `clustering`: The share of pairs of neighbours that are joined by an edge.
     """
-    return columns_of("clustering", edges, {}, settings)
+    return columns_of("clustering", edges, {}, client, progress, settings)
 
 
-def bfs(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> ResultTable:
+def bfs(
+    edges: Any,
+    /,
+    *,
+    source: int | str | None = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
+) -> ResultTable:
     """Breadth-first search: the fewest edges on a path from a source to each vertex.
 
     Columns: `id`, `degree`, `level`, `parent`. `level`: Edges on a shortest path from the source; null if there is
@@ -95,10 +123,19 @@ def bfs(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> R
 
     `source`: Id of the vertex at which the search starts; required.
     """
-    return columns_of("bfs", edges, {"source": source}, settings)
+    return columns_of("bfs", edges, {"source": source}, client, progress, settings)
 
 
-def sssp(edges: Any, /, *, source: int | str | None = None, delta: float | None = None, **settings: Any) -> ResultTable:
+def sssp(
+    edges: Any,
+    /,
+    *,
+    source: int | str | None = None,
+    delta: float | None = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
+) -> ResultTable:
     """Shortest paths: the smallest sum of weights on a path from a source to each vertex.
 
     Columns: `id`, `degree`, `distance`, `predecessor`. `distance`: The smallest sum of weights; null without a path.
@@ -108,7 +145,7 @@ def sssp(edges: Any, /, *, source: int | str | None = None, delta: float | None 
 
     `delta`: Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree.
     """
-    return columns_of("sssp", edges, {"source": source, "delta": delta}, settings)
+    return columns_of("sssp", edges, {"source": source, "delta": delta}, client, progress, settings)
 
 
 def betweenness(
@@ -119,7 +156,9 @@ def betweenness(
     seed: int = 0,
     batch: int = 64,
     normalized: bool = True,
-    **settings: Any,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
 ) -> ResultTable:
     """Betweenness: the share of shortest paths between other vertices that lead through a vertex.
 
@@ -135,7 +174,12 @@ def betweenness(
     `normalized`: Divide by the number of pairs of other vertices; false: sums over pairs.
     """
     return columns_of(
-        "betweenness", edges, {"sources": sources, "seed": seed, "batch": batch, "normalized": normalized}, settings
+        "betweenness",
+        edges,
+        {"sources": sources, "seed": seed, "batch": batch, "normalized": normalized},
+        client,
+        progress,
+        settings,
     )
 
 
@@ -148,7 +192,9 @@ def distances(
     batch: int = 512,
     wasserman_faust: bool = True,
     table: bool = False,
-    **settings: Any,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
 ) -> ResultTable:
     """Closeness and eccentricity of vertices; diameter, radius and hop plot of the graph in the manifest.
 
@@ -171,11 +217,22 @@ def distances(
         "distances",
         edges,
         {"sources": sources, "seed": seed, "batch": batch, "wasserman_faust": wasserman_faust, "table": table},
+        client,
+        progress,
         settings,
     )
 
 
-def hits(edges: Any, /, *, tolerance: float = 1e-08, iterations: int | None = None, **settings: Any) -> ResultTable:
+def hits(
+    edges: Any,
+    /,
+    *,
+    tolerance: float = 1e-08,
+    iterations: int | None = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[RunKeywords],
+) -> ResultTable:
     """Hubs and authorities: hubs have edges to authorities, and authorities have edges from hubs.
 
     Columns: `id`, `degree`, `hub`, `authority`. `hub`: The share of the vertex in all hubs; the sum over all vertices
@@ -186,23 +243,27 @@ def hits(edges: Any, /, *, tolerance: float = 1e-08, iterations: int | None = No
     `iterations`: Stop after computing authorities and hubs this many times, two supersteps each; null stops by
     `tolerance`.
     """
-    return columns_of("hits", edges, {"tolerance": tolerance, "iterations": iterations}, settings)
+    return columns_of("hits", edges, {"tolerance": tolerance, "iterations": iterations}, client, progress, settings)
 
 
-def strong_components(edges: Any, /, **settings: Any) -> ResultTable:
+def strong_components(
+    edges: Any, /, *, client: Client | None = None, progress: bool | None = None, **settings: Unpack[RunKeywords]
+) -> ResultTable:
     """Strongly connected components: vertices that reach each other along edges.
 
     Columns: `id`, `degree`, `strong_component`. `strong_component`: The smallest id in the strong component of the
     vertex.
     """
-    return columns_of("strong_components", edges, {}, settings)
+    return columns_of("strong_components", edges, {}, client, progress, settings)
 
 
-def similarity(edges: Any, /, **settings: Any) -> ResultTable:
+def similarity(
+    edges: Any, /, *, client: Client | None = None, progress: bool | None = None, **settings: Unpack[RunKeywords]
+) -> ResultTable:
     """Similarity of the ends of each edge, by their neighbours.
 
     The result is the table of edges, of a run with λ. Columns: both ids, `support`, `lambda`, `jaccard`, `cosine`.
     `jaccard`: Neighbours of both ends over those of either end. `cosine`: Cosine similarity of the neighbours, each
     end among its own.
     """
-    return columns_of("similarity", edges, {}, settings)
+    return columns_of("similarity", edges, {}, client, progress, settings)

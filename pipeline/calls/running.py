@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import KeywordError
 from ..cluster.client import Client
+from ..messages.setting_names import naming_keywords
+from ..messages.suggesting import did_you_mean
 from ..programs.catalogue import CATALOGUE, LAMBDA
 from ..results.frames.table import ResultTable
 from ..results.result import Result
-from .keywords import Keywords
+from .keywords import Keywords, RunKeywords
 from .mine import mine
 
 
@@ -36,15 +38,37 @@ def run(
     return mine(input, output, client=client, progress=progress, **settings)
 
 
-def columns_of(name: str, edges: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> ResultTable:
+def columns_of(
+    name: str,
+    edges: Any,
+    parameters: Mapping[str, Any],
+    client: Client | None,
+    progress: bool | None,
+    settings: Mapping[str, Any],
+) -> ResultTable:
     """The table of vertices of a run of one program, or that of edges, with λ, if its columns are of edges.
 
-    Raises UsageError for `programs` among the settings.
+    Raises KeywordError for a keyword that the function of the program does not have.
     """
-    if "programs" in settings:
-        raise UsageError(f"edgemill.{name} runs {name} alone: use edgemill.run with programs=[…] for several programs")
     entry = CATALOGUE[name]
-    given = {f"{entry.section}.{parameter}": value for parameter, value in parameters.items()}
-    named: dict[str, Any] = {"programs": (LAMBDA, name) if entry.edges else (name,), **given, **settings}
-    result = mine(edges, **named)
-    return result.edges if entry.edges else result.vertices
+    for keyword in settings:
+        _refuse_unknown(name, keyword, parameters)
+    with naming_keywords(entry.section or ""):
+        given = {f"{entry.section}.{parameter}": value for parameter, value in parameters.items()}
+        named: dict[str, Any] = {"programs": (LAMBDA, name) if entry.edges else (name,), **given, **settings}
+        result = mine(edges, client=client, progress=progress, **named)
+        return result.edges if entry.edges else result.vertices
+
+
+def _refuse_unknown(name: str, keyword: str, parameters: Mapping[str, Any]) -> None:
+    known = [*parameters, *RunKeywords.__annotations__]
+    if keyword in known or "." in keyword:
+        return
+    if keyword in ("programs", "program"):
+        raise KeywordError(
+            f"edgemill.{name} runs {name} alone: use edgemill.run with programs=[…] for several programs"
+        )
+    hint = did_you_mean(keyword, zip(known, known, strict=True))
+    raise KeywordError(
+        f"edgemill.{name} has no keyword {keyword!r}{hint or '; its own are ' + (', '.join(parameters) or 'none')}"
+    )

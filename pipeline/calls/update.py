@@ -6,14 +6,16 @@ import os
 from typing import Any
 
 from ..cluster.client import Client, client_for
-from ..cluster.connecting.guard import refuse_import
+from ..cluster.connecting.guard import guarded_call
+from ..frames.frame_input import vertices_as_file
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
 from ..results.result import Result
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
 from ..updating.batches.needed import batch_for
-from .mine import listener
+from .mine import listener, refuse_unseen_vertices
+from .temporary import new_folder
 from .update_settings import batch_part, update_settings
 
 
@@ -41,9 +43,12 @@ def update(
     only if `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the
     new one needs, such as λ, or the directions of edges for a program where it has no state.
     """
-    refuse_import()
-    with naming_keywords(), Events(listener(progress)) as events:
+    with naming_keywords(), guarded_call(), Events(listener(progress)) as events:
         base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
-        own = settings_of(update_settings(base, by_name(None, output, **settings)))
-        given = batch_for(own, base, batch_part(insert), batch_part(delete))
-        return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)
+        named = by_name(None, output, **settings)
+        with vertices_as_file(named, new_folder):
+            own = settings_of(update_settings(base, named))
+            given = batch_for(own, base, batch_part(insert), batch_part(delete))
+            client = client_for(own.cluster, client)
+            refuse_unseen_vertices(own, client)
+            return mine_settings(own, client=client, events=events, given=given)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...tasks.errors import UsageError
+from ..frames.frame_input import VERTICES
 from ..frames.input_object import InputObject
 from ..frames.path_list import PathList
 from ..programs.catalogue import CATALOGUE, LAMBDA
@@ -51,6 +53,11 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
     }
     for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
         found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
+    if os.path.basename(str(found.get("input.vertices") or "")) == VERTICES and "input.vertices" not in given:
+        raise UsageError(
+            f"the attributes of {base.place} came from a frame, which is not kept: give a frame or a path again as "
+            "input.vertices"
+        )
     found |= {
         "input.path": base.place.url,
         "input.source_column": record.source_column,

@@ -18,7 +18,7 @@ from ...tasks.errors import EdgemillError
 from ...tasks.storage.passwords import without_passwords
 from ..messages.escaping import in_json, one_line
 from ..messages.exits import BROKEN_PIPE, exit_code, interrupts, message
-from ..messages.setting_names import with_flags
+from ..messages.setting_names import naming_flags, with_flags
 from ..monitor.terminal import echo, escaping
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ErrorHandlingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with interrupts():
+            with interrupts(), naming_flags():
                 return super().invoke(ctx)
         except click.ClickException as error:  # click prints it on stderr
             if self._asks_for_json(ctx.meta[_ARGUMENTS]):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import dask.base
+import distributed.utils
 from distributed import Client as Client
 from distributed import get_worker
 
@@ -32,6 +35,21 @@ _CLUSTER_SETTINGS = (
 """Settings that choose the cluster that computes, or how one is started."""
 
 
+def give_dask_threads() -> None:
+    """Give Dask a new thread for what its event loops hand over, if this process was forked from one that had it."""
+    threads = distributed.utils._offload_executor._threads
+    if threads and not any(thread.is_alive() for thread in threads):
+        own = ThreadPoolExecutor(max_workers=1, thread_name_prefix="Dask-Offload")
+        distributed.utils._offload_executor = own
+
+
+def _is_of_parent(client: Client) -> bool:
+    """Whether the client is of the process that this one was forked from. The thread of its loop does not run here."""
+    loop: Any = client._loop_runner._loop
+    thread = getattr(getattr(loop, "asyncio_loop", None), "_thread_id", None)
+    return thread is not None and all(one.ident != thread for one in threading.enumerate())
+
+
 def client_for(settings: ClusterSettings, client: Client | None) -> Client | None:
     """The client that computes a call of `mine`.
 
@@ -49,6 +67,11 @@ def client_for(settings: ClusterSettings, client: Client | None) -> Client | Non
         raise UsageError(
             f"client must be a distributed.Client, not a {type(client).__name__}: "
             "call get_client() of the cluster; pass the address of a scheduler as cluster.scheduler"
+        )
+    if _is_of_parent(client):
+        raise UsageError(
+            "the client is of the process that this one was forked from, and its threads are not here: make a client "
+            "in this process"
         )
     if client.asynchronous:
         raise UsageError("the client is asynchronous, and mine is not: make one without asynchronous=True")
@@ -75,18 +98,23 @@ def _active_client() -> Client | None:
         found = Client.current()
     except ValueError:
         return None
-    return None if found.asynchronous else found
+    return None if found.asynchronous or _is_of_parent(found) else found
 
 
-def refuse_unseen(folder: Path, settings: ClusterSettings, client: Client | None) -> None:
-    """Raises UsageError if workers do not see the `folder` of a temporary result, as on another machine."""
-    advice = "name an output in a folder that all workers see, or in an object store"
+def refuse_unseen(
+    folder: Path,
+    settings: ClusterSettings,
+    client: Client | None,
+    what: str = "a temporary result",
+    advice: str = "name an output in a folder that all workers see, or in an object store",
+) -> None:
+    """Raises UsageError if workers do not see `what` that lies in the `folder` of this machine, as on another one."""
     if not settings.is_started_here:
-        raise UsageError(f"the workers of a running scheduler may not see a temporary result in {folder}: {advice}")
+        raise UsageError(f"the workers of a running scheduler may not see {what} in {folder}: {advice}")
     if client is not None:
         blind = [address for address, sees in client.run(os.path.isdir, str(folder)).items() if not sees]
         if blind:
-            raise UsageError(f"{blind[0]} does not see a temporary result in {folder} of this machine: {advice}")
+            raise UsageError(f"{blind[0]} does not see {what} in {folder} of this machine: {advice}")
 
 
 def compute(client: Client | None, collections: Sequence[Any]) -> Any:

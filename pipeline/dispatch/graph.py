@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.bound.in_memory import find_lambda, find_triangles
 from ...tasks.programs import Entries, Outcome, Program, run_in_one_block
+from ..cluster.connecting.guard import guarded_call
 
 
 class CountedGraph:
@@ -57,7 +58,7 @@ class CountedGraph:
     @cached_property
     def lam(self) -> NDArray[np.int32]:
         """[edges] λ."""
-        with kernel_threads(most_threads()):
+        with guarded_call(), kernel_threads(most_threads()):
             return self._by_edge(find_lambda(self._found[1]))
 
     def weights(self, name: Any) -> NDArray[np.float64]:
@@ -69,7 +70,7 @@ class CountedGraph:
     ) -> Outcome:
         """Run a vertex program in this process; arrays are in the order of `nodes`. `weight` [edges of `source`]."""
         edges = Entries(self.source, self.target, weight)
-        with kernel_threads(most_threads()):
+        with guarded_call(), kernel_threads(most_threads()):
             return run_in_one_block(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
 
     def is_directed(self) -> bool:
@@ -94,7 +95,7 @@ class CountedGraph:
 
     @cached_property
     def _found(self) -> Any:
-        with kernel_threads(most_threads()):
+        with guarded_call(), kernel_threads(most_threads()):
             return find_triangles(self.low, self.high, len(self.nodes))
 
     def _by_edge(self, values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import EdgemillError, UsageError
 from ...tasks.inputs.formats.form import Form
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source
@@ -15,7 +18,7 @@ from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings
 from .dask_partitions import is_dask_frame, write_partitions
-from .frame_rows import is_frame, rows_of_frame
+from .frame_rows import is_frame, rows_of_frame, write_frame
 from .graph_rows import is_graph, rows_of_graph
 from .input_object import ColumnNames
 from .row_groups import FOLDER, write_rows
@@ -64,3 +67,39 @@ class FrameInput:
             return [file.sha256 for file in write_partitions(self.frame, self.name, columns, folder, compute)]
         read = rows_of_graph if is_graph(self.frame) else rows_of_frame
         return [write_rows(folder, 0, read(self.frame, self.name, columns)).sha256]
+
+
+VERTICES = "frame-of-vertices.parquet"
+"""Name of the file that a frame of attributes of vertices is written to."""
+
+
+@contextmanager
+def vertices_as_file(given: dict[str, object], place: Callable[[], Path]) -> Iterator[None]:
+    """Within the block, `input.vertices` in the settings `given` is a path, also if it is a frame. All its columns are
+    written to a file in the folder that `place` makes, which goes with the block.
+
+    Raises UsageError for another kind of object, InputError for a frame that cannot be read.
+    """
+    frame: Any = given.get("input.vertices")
+    if frame is None or isinstance(frame, str | os.PathLike):
+        yield
+        return
+    own = FrameInput(frame)
+    if is_graph(frame) or not is_frame_input(frame):
+        raise UsageError(
+            f"input.vertices cannot be a {own.name}: give a path, or a table with a row for each vertex (pandas, "
+            "polars, Arrow, DuckDB, Dask, cudf)"
+        )
+    folder = place()
+    try:
+        file = folder / VERTICES
+        write_frame(frame.compute() if is_dask_frame(frame) else frame, f"{own.name} of input.vertices", file)
+        given["input.vertices"] = str(file)
+        try:
+            yield
+        except EdgemillError as error:
+            told = f"the {own.name} of input.vertices"
+            error.args = tuple(part.replace(str(file), told) if isinstance(part, str) else part for part in error.args)
+            raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from ...tasks.errors import InputError
+from ...tasks.errors import NO_SPACE, InputError, OutOfRoom
 from ...tasks.inputs.columns import check_columns
 from ...tasks.inputs.opening import error_reason
 from ...tasks.publish.writing import VALUE_COLUMNS
 from .input_object import ColumnNames, EdgeBatches
+from .row_groups import plain_type
 
 _ON_DEVICE = 2**20
 """Rows that are copied from a GPU at a time."""
@@ -133,3 +136,47 @@ def _guarded(batches: Any, name: str) -> Iterator[pa.RecordBatch]:
 
 def _unreadable(name: str, error: BaseException) -> InputError:
     return InputError(f"{name}: its rows cannot be read as Arrow: {error_reason(error)}")
+
+
+def write_frame(frame: Any, name: str, file: Path) -> None:
+    """Write all columns of a table to a Parquet file, a batch at a time where the table comes in batches.
+
+    Dictionaries are written as their values. Raises InputError if the rows cannot be read, OutOfRoom for a full disk.
+    """
+    try:
+        reader = _whole(frame)
+        schema = pa.schema([pa.field(str(one.name), plain_type(one.type)) for one in reader.schema])
+        with pq.ParquetWriter(file, schema) as writer:
+            for batch in _guarded(reader, name):
+                columns = [
+                    _values(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
+                ]
+                writer.write_batch(pa.record_batch(columns, schema))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise _unreadable(name, error) from error
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise OutOfRoom(f"no space left for the {name} in {file.parent}") from error
+        raise
+
+
+def _values(column: pa.Array) -> pa.Array:
+    """The values of a column of a dictionary, also of the types for which Arrow's cast has no kernel."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return column.dictionary.cast(plain_type(column.type)).take(column.indices)
+
+
+def _whole(frame: Any) -> pa.RecordBatchReader:
+    read = _reader_for(frame)
+    if read is _of_cudf:
+        return frame.to_arrow(preserve_index=False).to_reader()
+    if read is _of_pandas:
+        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    if read is _of_dataset:
+        return frame.scanner().to_reader()
+    if read is _of_lazy_polars:
+        frame = frame.collect()
+    if read is _of_array:
+        return pa.Table.from_batches([pa.record_batch(frame)]).to_reader()
+    return pa.RecordBatchReader.from_stream(frame)

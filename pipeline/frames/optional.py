@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ...tasks.errors import UsageError
 
-_EXTRA = {"igraph": "igraph", "networkx": "networkx", "pandas": "pandas", "polars": "polars"}
+_EXTRA = {"igraph": "igraph", "matplotlib": "plot", "networkx": "networkx", "pandas": "pandas", "polars": "polars"}
 """Package → the extra of edgemill that brings it."""
 
 

@@ -30,7 +30,7 @@ def write_rows(folder: Folder, number: int, rows: EdgeBatches) -> OutputFile:
 
     Raises UsageError if the file cannot be written, OutOfRoom for a full disk.
     """
-    schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in rows.schema])
+    schema = pa.schema([pa.field(field.name, plain_type(field.type)) for field in rows.schema])
     return write_table(folder, file_name(number), schema, 0, _row_groups(rows.batches, schema), "snappy")
 
 
@@ -63,7 +63,7 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.Array]:
     return columns
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type without a dictionary. Arrow's three types of text become one, so that equal rows give equal files."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

@@ -1,8 +1,9 @@
 """Settings in messages, named as the user sets them: by a flag, a keyword of `mine`, or a path in the settings file.
 
-Code that raises an error names a setting by its path, `partitioning.count`. It advises on a value by
-`cluster.device=cpu`, or by `checkpoint.path=…` if the value is the user's choice. At the interface the message is
-translated: to `--device cpu` by the command, to `device="cpu"` by `mine`.
+Code that raises an error names a setting by its path, `partitioning.count`, or by its flag, `--partitions`. It advises
+on a value by `cluster.device=cpu`, or by `checkpoint.path=…` if the value is the user's choice. At the interface the
+message is translated: to `--device cpu` by the command, to `device="cpu"` by the functions of Python. There, names of
+commands become those of functions, too.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from ...tasks.errors import EdgemillError
 
@@ -48,30 +51,78 @@ def with_flags(text: str, origin: SettingOrigin | None = None) -> str:
     return _replace_names(text, flag)
 
 
-def with_keywords(text: str) -> str:
-    """A message with keywords of `mine` in place of setting paths."""
+def with_keywords(text: str, section: str = "") -> str:
+    """A message with keywords of `mine` in place of setting paths and flags, and functions in place of commands.
+
+    The function of a single program takes the settings of its `section` by their own names.
+    """
 
     def keyword(name: str, value: str | None) -> str:
+        own, _, last = name.partition(".")
         if value is None:
-            return _short_names().get(name, name)  # `keep` or `latest` alone would be unclear in a sentence
-        short = _keywords().get(name)
-        section, _, last = name.partition(".")
-        literal = _literal(value)
-        return f'{section}={{"{last}": {literal}}}' if short is None else f"{short}={literal}"
+            return last if own == section else _short_names().get(name, name)  # `keep` alone would be unclear
+        short = last if own == section else _keywords().get(name)
+        literal = _literal(name, value)
+        return f'{own}={{"{last}": {literal}}}' if short is None else f"{short}={literal}"
 
-    return _replace_names(text.replace("--set ", ""), keyword)
+    def of_flag(found: re.Match[str]) -> str:
+        name, value = SHORT_NAMES[found["flag"].replace("-", "_")], found["value"]
+        if value is None and name in _SWITCHES:
+            value = "true"
+        text = keyword(name, value)
+        return (found["set"] or "") + text
+
+    from ..settings.sources import SHORT_NAMES
+
+    for command, function in _FUNCTIONS:
+        text = re.sub(command, function, text)
+    return _flag_pattern().sub(of_flag, _replace_names(text.replace("--set ", ""), keyword))
+
+
+_FUNCTIONS = (
+    (r"\bedgemill ktruss \S+ -k \d+ --list\b", "edgemill.ktruss_groups"),
+    (r"\bedgemill subgraph --component \d+", "edgemill.edges_of"),
+    (r"\bedgemill of\b", "edgemill.groups_of"),
+    (r"\bedgemill members\b", "edgemill.members_of"),
+    (r"\bedgemill (top|diff|estimate|update)\b", r"edgemill.\1"),
+    (r" \(--component\)", " (edgemill.find_group)"),
+)
+"""Commands in messages, as patterns, and the functions that do the same."""
+_SWITCHES = ("output.overwrite", "input.directed", "checkpoint.fresh")
+"""Settings whose flags take no value."""
+
+_names: ContextVar[Literal["keywords", "flags"] | None] = ContextVar("names", default=None)
+"""What the interface that was entered first names settings by; None outside of any."""
 
 
 @contextmanager
-def naming_keywords() -> Iterator[None]:
-    """Translate errors that leave the block, and their notes, with `with_keywords`."""
+def naming_keywords(section: str = "") -> Iterator[None]:
+    """Translate errors that leave the block, and their notes, with `with_keywords`: for a public function, also as its
+    decorator. Functions that it calls, and those that a command calls, leave the translation to the outermost.
+    """
+    if _names.get() is not None:
+        yield
+        return
+    token = _names.set("keywords")
     try:
         yield
     except EdgemillError as error:
-        error.args = (with_keywords(str(error)), *error.args[1:])
+        error.args = (with_keywords(str(error), section), *error.args[1:])
         if notes := getattr(error, "__notes__", None):
-            notes[:] = map(with_keywords, notes)
+            notes[:] = [with_keywords(note, section) for note in notes]
         raise
+    finally:
+        _names.reset(token)
+
+
+@contextmanager
+def naming_flags() -> Iterator[None]:
+    """A command, which translates errors with `with_flags` when it prints them."""
+    token = _names.set("flags")
+    try:
+        yield
+    finally:
+        _names.reset(token)
 
 
 def _replace_names(text: str, rename: Callable[[str, str | None], str]) -> str:
@@ -93,8 +144,18 @@ def _settings() -> re.Pattern[str]:
     names = sorted((f"{s}.{n}" for s, model in SECTIONS.items() for n in model.model_fields), key=len, reverse=True)
     return re.compile(
         r"(?<![\w./'\"-])(?<!--set )(?P<set>[Ss]et )?"
-        rf"(?P<name>{'|'.join(map(re.escape, names))})(?:=(?P<value>{ANY}|[\w-]+))?(?![\w/'\"]|\.\w)"
+        rf"(?P<name>{'|'.join(map(re.escape, names))})(?:=(?P<value>{ANY}|[\w-]+(?:,[\w-]+)*))?(?![\w/'\"]|\.\w)"
     )
+
+
+@cache
+def _flag_pattern() -> re.Pattern[str]:
+    """Matches a flag, with its value if what follows can be no word of the sentence."""
+    from ..settings.sources import SHORT_NAMES
+
+    flags = sorted((short.replace("_", "-") for short in SHORT_NAMES), key=len, reverse=True)
+    value = r"[A-Z]{2,}(?![\w-])|prefix|lambda[\w,]*|[^\s;'\"]*[/:=][^\s;,'\"]*"
+    return re.compile(rf"(?P<set>[Ss]et )?(?<![\w-])--(?P<flag>{'|'.join(flags)})(?![\w-])(?:[ =](?P<value>{value}))?")
 
 
 @cache
@@ -116,7 +177,11 @@ def _keywords() -> dict[str, str]:
     return {name: short for short, name in KEYWORDS.items()}
 
 
-def _literal(value: str) -> str:
+def _literal(name: str, value: str) -> str:
     if value == ANY or value.isdecimal():
         return value
+    if value.isupper():  # ID, FILE or COLUMN
+        return ANY
+    if name == "programs.run":
+        return str(value.split(",")).replace("'", '"')
     return {"true": "True", "false": "False", "null": "None"}.get(value, f'"{value}"')

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -18,14 +20,20 @@ from .events import Listener, as_line
 from .progress import Progress
 from .terminal import console_on
 
+_live_display = threading.Lock()
+"""Held by the live display of this process, which takes the place of `sys.stderr` until it is closed."""
+
 
 def display_for(stream: TextIO, verbose: bool = False, as_json: bool = False) -> Listener:
-    """A JSON display if asked for; a live display on a terminal; else a line display, with stages if `verbose`."""
+    """A JSON display if asked for; a live display on a terminal; else a line display, with stages if `verbose`.
+
+    A terminal has one live display at a time: those of other threads would draw over it.
+    """
     if as_json:
         return JsonDisplay(stream)
     console = console_on(stream)
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveDisplay(console)
+    if console.is_terminal and not console.is_dumb_terminal and _live_display.acquire(blocking=False):
+        return LiveDisplay(console, _live_display.release)
     return LineDisplay(stream, verbose)
 
 
@@ -118,10 +126,12 @@ class LineDisplay:
 class LiveDisplay:
     """Shows finished stages with their seconds, and running stages with elapsed time, tasks and settled edges."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, ended: Callable[[], None] = lambda: None) -> None:
+        """`ended` is called once, when the display is closed or forgotten."""
         self._progress = Progress()
         self._start = time.monotonic()
         self._live = Live(self, console=console, refresh_per_second=8, redirect_stdout=False)
+        self._ended = weakref.finalize(self, ended)
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Update the state and print the message of the event; the screen refreshes at its own rate."""
@@ -137,6 +147,7 @@ class LiveDisplay:
     def close(self) -> None:
         """Draw the last state and restore the terminal."""
         self._live.stop()
+        self._ended()  # once, also if it is closed again
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table.grid(padding=(0, 2))

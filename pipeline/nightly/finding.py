@@ -8,10 +8,12 @@ import pyarrow.compute as pc
 
 from ...tasks.errors import UsageError
 from ..calls.arguments import ResultOrPath, open_result, plain_id
+from ..messages.setting_names import naming_keywords
 from ..results.rows import Group
 from ..results.streaming import stream
 
 
+@naming_keywords()
 def find_track(result: ResultOrPath, track: SupportsIndex) -> Group:
     """The DN-graph with this track, the number that it keeps over a series of nights. Scans the table of DN-graphs.
 

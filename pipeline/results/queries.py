@@ -6,6 +6,7 @@ A vertex or a group is looked up by the statistics of row groups. Larger tables 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
 from operator import index
 from typing import Literal, SupportsIndex, TypeAlias
@@ -14,11 +15,13 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id, parse_id
 from ..calls.arguments import ResultOrPath, open_result, plain_id
+from ..messages.setting_names import naming_keywords
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
 from .program_columns import top_edges, top_vertices
@@ -35,6 +38,7 @@ AnyId: TypeAlias = SupportsIndex | str | bytes | UUID
 _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
 
 
+@naming_keywords()
 def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
     """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`; or,
     by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`; or, by
@@ -62,6 +66,7 @@ def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table
     raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}{more}, not by {by!r}")
 
 
+@naming_keywords()
 def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
     """The vertex with the id `vertex`. An integer or a UUID may be given as text, as on a command line.
 
@@ -77,6 +82,7 @@ def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
     return found
 
 
+@naming_keywords()
 def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = None) -> list[Group]:
     """The groups that contain a vertex, innermost first: all, or the first `count`. Empty for a vertex without edges.
 
@@ -91,6 +97,7 @@ def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = 
     return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
 
 
+@naming_keywords()
 def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
     """The DN-graph with that id. Raises UsageError if there is none, InputError for damage."""
     result, dn_graph = open_result(result), plain_id(dn_graph, "the id of a DN-graph")
@@ -102,6 +109,7 @@ def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
     return Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
 
 
+@naming_keywords()
 def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
     """The component with that id. Raises UsageError if there is none or no hierarchy, InputError for damage."""
     result, component = open_result(result), plain_id(component, "the id of a component")
@@ -113,6 +121,7 @@ def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
     return _group(result, found)
 
 
+@naming_keywords()
 def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
     """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it.
 
@@ -133,6 +142,7 @@ def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: 
     return None if found is None else _group(result, found)
 
 
+@naming_keywords()
 def member_ids(result: ResultOrPath, group: Group | SupportsIndex) -> pa.Array:
     """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
 
@@ -169,6 +179,7 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     return _ascending(pa.chunked_array(found))
 
 
+@naming_keywords()
 def edges_of(result: ResultOrPath, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:
     """The edges of a group, as rows of `Result.edges`, in their order: the edges with λ ≥ k between its members.
 
@@ -181,9 +192,13 @@ def edges_of(result: ResultOrPath, group: Group | SupportsIndex, members: pa.Arr
     inside = member_ids(result, group) if members is None else members
     return GroupEdges(
         result.edges.schema,
-        lambda: _edges_of(result, group, inside),
-        lambda: [(row_group.fragment, where) for row_group, where in _row_groups(result, group, inside)],
+        partial(_edges_of, result, group, inside),
+        partial(_pieces_of, result, group, inside),
     )
+
+
+def _pieces_of(result: Result, group: Group, members: pa.Array) -> list[tuple[ds.ParquetFileFragment, pc.Expression]]:
+    return [(row_group.fragment, where) for row_group, where in _row_groups(result, group, members)]
 
 
 def _row_groups(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...tasks.errors import EdgemillError, InputError, UsageError
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
+from ..messages.setting_names import naming_keywords
 from ..output.manifest import Counts, Manifest, PlanRecord, read_manifest
 from .read_errors import Version, read_errors
 
@@ -38,8 +39,10 @@ class Result:
     Reading checks the pages and raises OSError for damage.
     """
 
+    @naming_keywords()
     def __init__(self, path: Folder | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
         self._folder: TemporaryFolder | None = None
+        self._is_closed = False
         self.place = follow_pointer(folder_at(path, storage_options))
         """The folder or URL of the result."""
         self.manifest: Manifest
@@ -70,7 +73,8 @@ class Result:
     def unpublished(cls, place: Folder, manifest: Manifest, version: Version | None = None) -> Self:
         """The tables that a run has written at `place`, and has not published unless there is a `version`."""
         made = cls.__new__(cls)
-        made.place, made.manifest, made.version, made._folder = place, manifest, version, None
+        made.place, made.manifest, made.version = place, manifest, version
+        made._folder, made._is_closed = None, False
         return made
 
     @property
@@ -104,20 +108,45 @@ class Result:
 
     @property
     def is_removed(self) -> bool:
-        """Whether the result was temporary and its folder is removed."""
-        return self._folder is not None and self._folder.is_removed
+        """Whether the result was temporary and is closed, or its folder is removed."""
+        return self._is_closed or (self._folder is not None and self._folder.is_removed)
 
     @property
     def is_temporary(self) -> bool:
         """Whether the folder is removed with this object, because `mine` had no output. `save` makes a copy."""
-        return self._folder is not None
+        return self._is_closed or self._folder is not None
 
     def close(self) -> None:
-        """Remove the folder of a temporary result now. A result with an output of its own is left as it is."""
+        """Remove the folder of a temporary result now, unless `copy.copy` or `copy.deepcopy` made another object of it
+        that is not closed. A result with an output of its own is left as it is.
+        """
         if self._folder is not None:
-            self._folder.remove()
+            self._folder.release()
+            self._folder, self._is_closed = None, True
             for table in _TABLES:
                 self.__dict__.pop(table, None)  # their files are gone
+
+    def __copy__(self) -> Self:
+        """A result of the same files. The folder of a temporary result lasts as long as one of both."""
+        made = type(self).unpublished(self.place, self.manifest)
+        made._is_closed = self._is_closed
+        made._folder = None if self._folder is None else self._folder.held()
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the place of a result, and not its files. Raises UsageError for a temporary result, whose folder goes
+        with the objects of this process.
+        """
+        if self.is_temporary:
+            raise UsageError(
+                f"the temporary result in {self.place} goes with this process and cannot be pickled: name an output, "
+                "or pickle what save(path) returns"
+            )
+        place = Folder(self.place.absolute, self.place.options) if self.place.is_local else self.place
+        return _reopened, (type(self), place, self.manifest.run)
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +154,7 @@ class Result:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @naming_keywords()
     def save(
         self,
         path: str | os.PathLike[str],
@@ -166,6 +196,7 @@ class Result:
         return self.manifest.tracks is not None and bool(self.manifest.settings.get("nightly", {}).get("series"))
 
     @cached_property
+    @naming_keywords()
     def edges(self) -> ResultTable:
         """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32.
 
@@ -176,6 +207,7 @@ class Result:
         return self._dataset("edges")
 
     @cached_property
+    @naming_keywords()
     def vertices(self) -> ResultTable:
         """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
         int64 (the innermost component that contains it; null for a vertex without edges), and the columns of programs.
@@ -185,6 +217,7 @@ class Result:
         return self._dataset("vertices")
 
     @cached_property
+    @naming_keywords()
     def distances(self) -> ResultTable:
         """source, target (ids of the input), distance int32: the pairs of two vertices with a path, sorted by both.
 
@@ -192,21 +225,23 @@ class Result:
         """
         if not any(record.name == "distances" and record.parameters.get("table") for record in self.manifest.programs):
             raise UsageError(
-                f"{self.place} has no table distances: run again with --programs distances --set distances.table=true"
+                f"{self.place} has no table distances: run again with programs.run=distances and distances.table=true"
             )
         return self._dataset("distances")
 
     @cached_property
+    @naming_keywords()
     def attributes(self) -> ResultTable:
         """Attributes of vertices, one row for each vertex, sorted by id: id, and the columns of the run's `--vertices`.
 
         A vertex without a row in that file has nulls. Raises UsageError if the run had no attributes.
         """
         if self.manifest.input.vertices is None:
-            raise UsageError(f"{self.place} has no table attributes: run again with --vertices FILE")
+            raise UsageError(f"{self.place} has no table attributes: run again with input.vertices=…")
         return self._dataset("attributes")
 
     @cached_property
+    @naming_keywords()
     def hierarchy(self) -> ResultTable:
         """Connected components of {λ ≥ k}, sorted by component: component int64, k int32, parent int64 (null for a
         connected component of the whole graph), vertices int64, edges int64.
@@ -217,6 +252,7 @@ class Result:
         return self._dense("hierarchy")
 
     @cached_property
+    @naming_keywords()
     def dn_graphs(self) -> ResultTable:
         """DN-graphs, the components of the hierarchy with k > 0 that contain no other component, sorted by id: id int64
         (of the component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent
@@ -227,6 +263,7 @@ class Result:
         return self._dense("dn_graphs")
 
     @cached_property
+    @naming_keywords()
     def dn_graph_members(self) -> ResultTable:
         """dn_graph int64, vertex (an id of the input), sorted by both within each file. A vertex has at most one row.
 
@@ -245,7 +282,7 @@ class Result:
     def _without_lambda(self, table: str) -> UsageError:
         return UsageError(
             f"{self.place} has no table {table}, as the run computed {_names(self.manifest)} and no λ: run again with "
-            f"--programs lambda,{_names(self.manifest)}"
+            f"programs.run=lambda,{_names(self.manifest)}"
         )
 
     def _dataset(self, table: str) -> ResultTable:
@@ -293,10 +330,28 @@ class Result:
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
-        if self._folder is not None:
+        if self.is_temporary:
             state += ", temporary: removed" if self.is_removed else ", temporary"
         found = f"lambda max {self.manifest.lam.max}" if self.manifest.has_lambda else _names(self.manifest)
         return f"Result({str(self.place)!r}: {counts.edges} edges, {found}{state})"
+
+
+def _reopened(kind: type[Result], place: Folder, run: str) -> Result:
+    """A pickled result. Raises InputError if another run has replaced it since, and as `Result`."""
+    found = kind(place)
+    if found.manifest.run != run:
+        raise InputError(
+            f"{place} held the result of run {run} when it was pickled, and has one of run {found.manifest.run} now"
+        )
+    return found
+
+
+def open(path: Folder | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> Result:
+    """Open the result in the folder or at the fsspec URL `path`, or the one that a pointer such as `latest` leads to.
+
+    The same as `Result(path, storage_options)`.
+    """
+    return Result(path, storage_options)
 
 
 def _names(manifest: Manifest) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import KeywordError, UsageError
 from ..messages.escaping import has_controls
 from ..messages.suggesting import did_you_mean
 from .dates import escape_braces, has_date, parse_day, replace_date
@@ -158,7 +158,7 @@ def _named(keyword: str, value: object) -> list[tuple[str, object]]:
         keyword,
         [*zip(known, known, strict=True), *((name.partition(".")[2], short) for short, name in KEYWORDS.items())],
     )
-    raise UsageError(f"unknown setting {keyword!r}{suggestion or '; known: ' + ', '.join(known)}")
+    raise KeywordError(f"unknown setting {keyword!r}{suggestion or '; known: ' + ', '.join(known)}")
 
 
 def as_yaml(settings: Settings) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +13,14 @@ import dask
 from distributed import Client, Security
 from distributed.comm.core import Comm, FatalCommClosedError, connect
 from distributed.core import send_recv
-from distributed.utils import LoopRunner, silence_logging_cmgr
+from distributed.utils import sync
+from tornado.ioloop import IOLoop
 
 from ....tasks.errors import ClusterLost, UsageError
 from ...settings.models import ClusterSettings
 from ..versions import PACKAGE, version_error
 from .arrival import await_workers, tell_nobody
+from .own_loop import own_loop
 from .tls import check_address, security, speaks_tls
 
 _FIRST_ATTEMPT_SECONDS = 1.0
@@ -45,24 +46,28 @@ def running(settings: ClusterSettings, tell: Callable[[str], None] = tell_nobody
         _await_file(settings.scheduler_file, deadline, tell)
     address = _address(settings)
     check_address(address, certificates)
-    _await_scheduler(address, certificates, deadline, tell)
-    try:
-        client = Client(address, timeout=_seconds_left(deadline), set_as_default=False, security=certificates)
-    except OSError as error:
-        raise _no_answer(address, error) from error
-    tell("")
-    with silence_logging_cmgr(logging.CRITICAL), client:  # the exception that ends the run reports failures once
-        await_workers(client, settings.least_workers or 1, settings.waiting_seconds, tell)
-        yield client
+    with own_loop() as loop:
+        _await_scheduler(loop, address, certificates, deadline, tell)
+        left = _seconds_left(deadline)
+        try:
+            client = Client(address, timeout=left, set_as_default=False, security=certificates, loop=loop)
+        except OSError as error:
+            raise _no_answer(address, error) from error
+        tell("")
+        with client:
+            await_workers(client, settings.least_workers or 1, settings.waiting_seconds, tell)
+            yield client
 
 
-def _await_scheduler(address: str, certificates: Security | None, deadline: float, tell: Callable[[str], None]) -> None:
+def _await_scheduler(
+    loop: IOLoop, address: str, certificates: Security | None, deadline: float, tell: Callable[[str], None]
+) -> None:
     """Wait until a scheduler with this version has answered. Raises as `running`."""
     attempt = _FIRST_ATTEMPT_SECONDS
     while True:
         left = deadline - time.monotonic()
         try:
-            return _check_scheduler(address, certificates, max(0.0, min(attempt, left)))
+            return _check_scheduler(loop, address, certificates, max(0.0, min(attempt, left)))
         except OSError as error:
             if not address.startswith("tls://") and speaks_tls(address):
                 raise UsageError(
@@ -83,7 +88,7 @@ def _no_answer(address: str, error: OSError) -> ClusterLost:
     )
 
 
-def _check_scheduler(address: str, certificates: Security | None, seconds: float) -> None:
+def _check_scheduler(loop: IOLoop, address: str, certificates: Security | None, seconds: float) -> None:
     """Wait `seconds` until a scheduler with this version answers. Raises as `running`, and OSError.
 
     A Client would wait for ever for another program that listens there, and would then keep the process from ending.
@@ -91,7 +96,7 @@ def _check_scheduler(address: str, certificates: Security | None, seconds: float
     if dask.config.get("distributed.client.security-loader", None):
         return  # only a Client calls it
     try:
-        LoopRunner().run_sync(_check_answer, address, certificates, seconds, callback_timeout=seconds + _ANSWER_SECONDS)
+        sync(loop, _check_answer, address, certificates, seconds, callback_timeout=seconds + _ANSWER_SECONDS)
     except TimeoutError:
         raise TimeoutError("what listens there gives no answer") from None
 

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import socket
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from multiprocessing import active_children
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster, Worker
+from distributed import Client, LocalCluster, Nanny, Worker
 from distributed.deploy.spec import SpecCluster
 
 from ....tasks.errors import UsageError
 from ...settings.models import ClusterSettings
 from ..batching import ShortIntervals
+from ..client import give_dask_threads
 from ..execution import GPU, KERNEL_THREADS
 from ..workers import ignore_ctrl_c as leave_ctrl_c
 from ..workers.freed_memory import KEPT_BYTES, keep_freed_memory
-from ..workers.ignore_ctrl_c import runner_without_ctrl_c
 from .arrival import tell_nobody
 from .connect import running
-from .guard import guarded_start
+from .guard import guarded_start, refuse_daemon
 from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu, threads_of_a_worker
+from .own_loop import own_loop
 from .tls import check_processes, is_encrypted, security
 
 TARGET = 0.6
@@ -46,6 +49,10 @@ back when its owner frees it. By default UCX has no limit: with each run of R-MA
 """
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
+
+
+_SET_BY_DASK = "distributed.nanny.pre-spawn-environ"
+"""Setting of Dask: variables of the environment that it sets in this process before it starts a worker process."""
 
 
 @contextmanager
@@ -78,50 +85,107 @@ def connect(
         options |= _spilling(settings)
         if settings.workers is None:
             keep_freed_memory()
+    configuration = (
+        _patience(settings)
+        | _measurements(profiled or settings.dashboard_address is not None)
+        | _processes(settings)
+        | _gpu_workers(settings)
+    )
+    in_processes = settings.workers is not None
+    kind, own = _cluster_type(settings)
+    options |= {"n_workers": settings.workers or 1, "threads_per_worker": threads} | own
     with (
-        dask.config.set(
-            _patience(settings)
-            | _measurements(profiled or settings.dashboard_address is not None)
-            | _preload(settings)
-            | _gpu_workers(settings)
-        ),
-        _started(
-            _cluster_type(settings),
-            settings.workers is not None,
-            n_workers=settings.workers or 1,
-            threads_per_worker=threads,
-            silence_logs=logging.CRITICAL,  # the exception that ends the run reports failures once
-            **options,
-        ) as cluster,
+        own_loop(ignores_ctrl_c=in_processes) as loop,
+        _started(kind, configuration, in_processes, loop=loop, **options) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
 
 
+_starting = Lock()
+"""Held while a cluster starts. For that time Dask's configuration and the variables of the environment, which are the
+whole process's, have the values that the cluster reads.
+"""
+
+
 @contextmanager
-def _started(kind: Callable[..., LocalCluster], in_processes: bool, **options: Any) -> Iterator[LocalCluster]:
-    """A cluster, closed at the end. If its start is interrupted, its processes are killed.
+def _started(
+    kind: type[LocalCluster], configuration: Mapping[str, Any], in_processes: bool, **options: Any
+) -> Iterator[LocalCluster]:
+    """A cluster with this configuration of Dask, closed at the end. If its start is interrupted, its processes are
+    killed.
 
     Dask would try to close a cluster that is half started when Python ends, fail, and print tracebacks. Workers that
     start without their cluster would do so, too.
     """
+    with ExitStack() as stack:
+        with _starting, dask.config.set(configuration), ExitStack() as starting:
+            if in_processes:
+                before = {name: os.environ.get(name) for name in _variables()}
+                # At the end again: a worker process that replaces a lost one sets them, too.
+                stack.callback(_restore, before)
+                starting.callback(_restore, before)
+                folder = options["local_directory"] or dask.config.get("temporary-directory", None)
+                starting.enter_context(guarded_start(folder))
+            cluster = _start(kind, options)
+            for nanny in cluster.workers.values() if in_processes else ():
+                # A worker process that replaces a lost one starts with the same configuration.
+                nanny.config = copy.deepcopy(nanny.config)
+                if nanny.process is not None:  # it is not lost already
+                    nanny.process.config = nanny.config
+            servers = [cluster.scheduler, *cluster.workers.values()]
+            _leave_search_path(servers)
+        stack.callback(_remove_handlers, servers)
+        yield stack.enter_context(cluster)
+
+
+def _start(kind: type[LocalCluster], options: Mapping[str, Any]) -> LocalCluster:
+    """A new cluster. Only one starts at a time, so all that an interrupted start leaves behind is of this one."""
+    give_dask_threads()
     clusters, processes = set(SpecCluster._instances), set(active_children())
-    runner = runner_without_ctrl_c() if in_processes else None
     try:
-        with guarded_start(options["local_directory"] or dask.config.get("temporary-directory", None)):
-            cluster = kind(loop=runner and runner.loop, **options)
+        return kind(**options)
     except BaseException:
-        for unfinished in set(SpecCluster._instances) - clusters:
-            unfinished.shutdown_on_close = False
+        unfinished = {one for one in set(SpecCluster._instances) - clusters if isinstance(one, kind)}
+        for one in unfinished:
+            one.shutdown_on_close = False
+            _remove_handlers([one.scheduler, *one._created])
+        others = set(SpecCluster._instances) - unfinished  # of the user, who may start one at the same time
+        pids = {getattr(worker, "pid", None) for one in others for worker in one.workers.values()}
         for process in set(active_children()) - processes:
-            process.kill()
+            if process.name.startswith("Dask Worker process") and process.pid not in pids:
+                process.kill()
         raise
-    try:
-        with cluster:
-            yield cluster
-    finally:
-        if runner is not None:
-            runner.stop()
+
+
+def _leave_search_path(servers: Sequence[Any]) -> None:
+    """Remove the folders of these servers from Python's search path, where Dask puts them for modules that are uploaded
+    to workers. Dask itself removes a folder only if no other server has added one since.
+    """
+    for server in servers:
+        with suppress(ValueError):
+            sys.path.remove(server.local_directory)
+
+
+def _remove_handlers(servers: Sequence[Any]) -> None:
+    """Remove the handlers of log records that these servers gave to Dask's loggers. Dask keeps some of its servers for
+    long after they are closed, and each record goes through the handlers of all.
+    """
+    for name in ("scheduler", "worker", "nanny"):
+        for server in filter(None, servers):
+            logging.getLogger(f"distributed.{name}").removeHandler(server._deque_handler)
+
+
+def _variables() -> list[str]:
+    """Variables of the environment that Dask sets in this process when it starts worker processes."""
+    return [*dask.config.get(_SET_BY_DASK), "PYTHONHASHSEED", "SPT_NOENV", "__DASK_PARENT_PID"]
+
+
+def _restore(before: Mapping[str, str | None]) -> None:
+    """Remove variables that were not in the environment `before`. Dask leaves those that were as they are."""
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
 
 
 def _scheduler(settings: ClusterSettings) -> dict[str, Any]:
@@ -146,13 +210,18 @@ def _check_dashboard(address: str) -> None:
         ) from error
 
 
-def _preload(settings: ClusterSettings) -> dict[str, Any]:
-    """Dask's configuration of the preloads of worker processes."""
+def _processes(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration for worker processes: their preloads, and what they log, also if the main script, which they
+    import, has logs shown.
+    """
     if settings.workers is None:
         return {}
     given = dask.config.get("distributed.worker.preload")
     others = [given] if isinstance(given, str) else given  # an environment variable gives one name
-    return {"distributed.worker.preload": [*others, leave_ctrl_c.__name__]}
+    return {
+        "distributed.worker.preload": [*others, leave_ctrl_c.__name__],
+        f"{_SET_BY_DASK}.DASK_LOGGING__DISTRIBUTED": "critical",
+    }
 
 
 def _patience(settings: ClusterSettings) -> dict[str, Any]:
@@ -166,8 +235,6 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         "distributed.worker.memory.pause": False,
         # An idle worker takes most of a small limit.
         "distributed.worker.memory.target": _target(settings),
-        # A worker that has not restarted by then is given up. On a busy machine a start takes long.
-        "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
     }
 
 
@@ -185,14 +252,13 @@ def _gpu_workers(settings: ClusterSettings) -> dict[str, Any]:
     """Dask's configuration for worker processes with GPUs."""
     if settings.workers is None or not has_gpu_workers(settings):
         return {}
-    environment = "distributed.nanny.pre-spawn-environ"
     return {
         # The largest arguments, such as the edges of a bucket, lie on one GPU. A worker that takes over a task from
         # another copies them, in more time than the task takes.
         "distributed.scheduler.work-stealing": False,
         # Dask has the C library return freed memory at once. Threads that write tables would wait for new pages.
-        f"{environment}.MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
-        f"{environment}.MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
+        f"{_SET_BY_DASK}.MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
+        f"{_SET_BY_DASK}.MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
     }
 
 
@@ -241,13 +307,18 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
     return {"data": (DeviceResults, {"device_memory_limit": limit, "memory_limit": on_host})}
 
 
-def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
-    """The type of the cluster: worker processes, with a GPU each if GPUs compute, or one worker in this process."""
+def _cluster_type(settings: ClusterSettings) -> tuple[type[LocalCluster], dict[str, Any]]:
+    """The type of the cluster, and options of it: worker processes, with a GPU each if GPUs compute, or one worker in
+    this process.
+    """
     if settings.workers is None:
         # Without the protocol, Dask's configuration could require TLS within this process.
-        return partial(LocalCluster, processes=False, protocol="inproc", worker_class=_WorkerHere)
+        own = {"processes": False, "protocol": "inproc", "worker_class": _WorkerHere, "silence_logs": False}
+        return _patient(LocalCluster, settings.waiting_seconds), own
+    refuse_daemon()
     if not has_gpu_workers(settings):
-        return partial(LocalCluster, processes=True)
+        own = {"processes": True, "worker_class": _QuietNanny, "silence_logs": False}
+        return _patient(LocalCluster, settings.waiting_seconds), own
     gpu = local_gpu(settings)
     if settings.workers > gpu.count:
         raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
@@ -263,7 +334,24 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
         raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
     protocol = "tls" if settings.protocol == "tcp" and is_encrypted(security(settings)) else settings.protocol
     # It sets a preload of its own, which overrides Dask's configuration.
-    return partial(LocalCUDACluster, protocol=protocol, preload=[leave_ctrl_c.__name__])
+    own = {"protocol": protocol, "preload": [leave_ctrl_c.__name__], "silence_logs": logging.CRITICAL}
+    return _patient(LocalCUDACluster, settings.waiting_seconds), own
+
+
+_reading = Lock()
+"""Held while a cluster reads how long it waits for a lost worker."""
+
+
+def _patient(base: type[LocalCluster], seconds: float) -> type[LocalCluster]:
+    """A type of clusters that give a worker up that has not restarted after `seconds`; on a busy machine a start takes
+    long. Dask reads that time from its configuration whenever a worker is lost.
+    """
+
+    def update_worker_status(self: Any, op: str, address: str) -> None:
+        with _reading, dask.config.set({"distributed.deploy.lost-worker-timeout": seconds}):
+            base._update_worker_status(self, op, address)
+
+    return type(base.__name__, (base,), {"_update_worker_status": update_worker_status})
 
 
 class _WorkerHere(Worker):
@@ -271,3 +359,13 @@ class _WorkerHere(Worker):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"dashboard_address": "127.0.0.1:0"})
+
+
+class _QuietNanny(Nanny):
+    """Starts a worker process that logs critical records alone. Dask's nannies would change the level of this process's
+    handlers, too.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"silence_logs": None})
+        self.silence_logs = logging.CRITICAL

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ....tasks.errors import InputError, UsageError
 from ....tasks.storage.folders import Folder
 from ....tasks.storage.parquet_checksum import checksummed_writer
+from ...messages.setting_names import naming_keywords
 from ...nightly.fates import Fates
 from ...output.new_path import new_file, new_folder
 from ..result import Result
@@ -110,6 +111,7 @@ def compare(old: Result, new: Result, largest: LargestChanges) -> Diff:
         return _compare(_Plan(old, new, TOLERANCE), None, largest)
 
 
+@naming_keywords()
 def diff(
     old: Result | Folder | str | os.PathLike[str],
     new: Result | Folder | str | os.PathLike[str],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,26 +13,31 @@ from ....tasks.inputs.columns import is_uuid
 from ....tasks.inputs.opening import error_reason
 from ...frames.optional import import_optional
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
-def to_pandas(table: pa.Table, nullable: Collection[str] = ()) -> Any:
+
+def to_pandas(table: pa.Table, nullable: Collection[str] = ()) -> pandas.DataFrame:
     """A pandas.DataFrame. The columns in `nullable` are integers with nulls: they become `Int64`, which does not round.
 
     Raises UsageError if pandas is not installed.
     """
-    pandas = import_optional("pandas", "to_pandas()")
-    frame = table.to_pandas()
+    package = import_optional("pandas", "to_pandas()")
+    frame: pandas.DataFrame = table.to_pandas()
     for name in nullable:
         if name in frame:
-            frame[name] = pandas.Int64Dtype().__from_arrow__(table[name])
+            frame[name] = package.Int64Dtype().__from_arrow__(table[name])
     return frame
 
 
-def to_polars(table: pa.Table) -> Any:
+def to_polars(table: pa.Table) -> polars.DataFrame:
     """A polars.DataFrame, which shares memory with the table where possible.
 
     Raises UsageError if polars is not installed.
     """
-    return import_optional("polars", "to_polars()").from_arrow(table)
+    frame: polars.DataFrame = import_optional("polars", "to_polars()").from_arrow(table)
+    return frame
 
 
 def to_cudf(table: pa.Table) -> Any:

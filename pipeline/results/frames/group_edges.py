@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ..notebook.html import framed, rows_html
 from . import arrow_to_frame, arrow_to_graph
 from .dask_frame import to_dask_frame
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+    import pandas
+    import polars
+
+_SHOWN_ROWS = 10
+"""Rows that a notebook shows."""
 
 
 class GroupEdges:
@@ -37,11 +47,11 @@ class GroupEdges:
         """A pyarrow.Table."""
         return pa.Table.from_batches(self._batches(), self.schema)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame."""
         return arrow_to_frame.to_pandas(self.to_arrow())
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame."""
         return arrow_to_frame.to_polars(self.to_arrow())
 
@@ -58,11 +68,11 @@ class GroupEdges:
         pieces, filters = [piece for piece, _ in parts], [where for _, where in parts]
         return to_dask_frame("edgemill-group", pieces, filters, self.schema, ())
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> networkx.Graph:
         """A networkx.Graph; the columns after the ids are attributes of the edges."""
         return arrow_to_graph.to_networkx(self._batches())
 
-    def to_igraph(self) -> Any:
+    def to_igraph(self) -> igraph.Graph:
         """An igraph.Graph; an id is the attribute `name` of its vertex."""
         return arrow_to_graph.to_igraph(self.to_arrow())
 
@@ -87,6 +97,18 @@ class GroupEdges:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._reader, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_reader"}  # a copy reads anew
+
+    def _repr_html_(self) -> str:
+        kept: list[pa.RecordBatch] = []
+        for batch in self._batches():
+            kept.append(batch)
+            if sum(one.num_rows for one in kept) > _SHOWN_ROWS:
+                break
+        rows = pa.Table.from_batches(kept, self.schema)
+        return framed("<p><b>edges of a group</b></p>", rows_html(rows, _SHOWN_ROWS))
 
     def __repr__(self) -> str:
         return f"edges of a group ({', '.join(f'{field.name} {field.type}' for field in self.schema)})"

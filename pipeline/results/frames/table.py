@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from ....tasks.errors import UsageError
+from ....tasks.errors import EdgemillError, UsageError
+from ....tasks.storage.atomic import atomic_file
 from ....tasks.storage.folders import Folder
+from ...messages.setting_names import naming_keywords
 from ...output.manifest import Manifest
+from ..notebook.html import framed, many, rows_html, shown
 from . import arrow_to_frame, arrow_to_graph
 from .dask_frame import to_dask_frame
 from .dn_graph_edges import dn_graph_edges, dn_graph_vertices
 from .files_to_cudf import SealedFile, can_decode, cudf_of_files
 
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+    import pandas
+    import polars
+
+SHOWN_ROWS = 10
+"""Rows that a notebook shows of a table."""
+TEMPORARY = "edgemill-temporary"
+"""Type of the file systems of temporary results."""
 _NULLABLE: Mapping[str, tuple[str, ...]] = {
     "vertices": ("component",),
     "hierarchy": ("parent",),
@@ -47,9 +63,12 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
     """A table of a result. It is a `pyarrow.dataset.Dataset` (`to_table()`, `to_batches()`, `filter()`, `scanner()`,
     `count_rows()`, `schema`), so DuckDB reads it by the name of a variable and pushes columns and filters down.
 
-    `to_pandas`, `to_polars`, `to_arrow` and `to_cudf` take `columns`, a sequence of names (default: all), and `filter`,
-    a `pyarrow.compute` expression over the columns. Their results are in memory. All methods raise UsageError for a
-    package that is not installed or a column that does not exist, and InputError for damage.
+    `len(table)`, `table["lambda"]`, `table[["source", "lambda"]]` and `head()` work as for frames.
+
+    `to_pandas`, `to_polars`, `to_arrow`, `to_cudf` and `to_parquet` take `columns`, a sequence of names (default: all),
+    and `filter`, a `pyarrow.compute` expression over the columns. The results of the first four are in memory. All
+    methods raise UsageError for a package that is not installed or a column that does not exist, and InputError for
+    damage.
     """
 
     _name = ""
@@ -71,27 +90,102 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         """The rows for which `expression` holds, as a lazy table."""
         made: Self = super().filter(expression)
         made._name, made._rows, made._folder, made._tables = self._name, self._rows, self._folder, self._tables
-        made._unfiltered = self._unfiltered or self
+        made._unfiltered = self if self._unfiltered is None else self._unfiltered
         return made
 
     def reading(self) -> AbstractContextManager[None]:
         """A context for reading its rows: `Result.reading` of its result."""
         return nullcontext() if self._tables is None else self._tables().reading()
 
+    def __len__(self) -> int:
+        """The number of rows. Those of a filtered table are counted, which reads the columns of its filter."""
+        return self._rows if self._filter is None else int(self.count_rows())
+
+    def __bool__(self) -> bool:
+        return True  # as other datasets are, without counting rows
+
+    @overload
+    def __getitem__(self, columns: str) -> pa.ChunkedArray: ...
+
+    @overload
+    def __getitem__(self, columns: list[str]) -> pa.Table: ...
+
+    @naming_keywords()
+    def __getitem__(self, columns: str | list[str]) -> pa.ChunkedArray | pa.Table:
+        """A column, as a pyarrow.ChunkedArray; or, for a list of names, a pyarrow.Table of these columns."""
+        if isinstance(columns, str):
+            return self.to_arrow([columns])[columns]
+        if isinstance(columns, list) and all(isinstance(name, str) for name in columns):
+            return self.to_arrow(columns)
+        raise TypeError(f"a column is named by text, as in table[{self.schema.names[0]!r}], not by {columns!r}")
+
+    __iter__ = None
+    """Rows are read by `to_batches()`; a loop over the table itself would be one over columns or rows."""
+
+    def head(self, num_rows: int = 5, **options: Any) -> pa.Table:
+        """The first rows, as a pyarrow.Table. `options` are those of a dataset's `scanner`, such as `columns`."""
+        with self.reading():
+            return super().head(num_rows, **options)
+
+    @naming_keywords()
+    def to_parquet(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,
+        compression: str = "zstd",
+    ) -> None:
+        """Write the rows to one Parquet file, a batch at a time. It replaces a file at `path` once it is whole.
+
+        Raises UsageError if it cannot be written.
+        """
+        names = None if columns is None else self._known(columns)
+        target = Path(path)
+        try:
+            with atomic_file(target) as file, self.reading():
+                reader = self.scanner(columns=names, filter=filter).to_reader()
+                with pq.ParquetWriter(file, reader.schema, compression=compression) as writer:
+                    for batch in reader:
+                        if batch.num_rows:
+                            writer.write_batch(batch)
+        except OSError as error:
+            if error.errno is None:  # Arrow's, of a damaged file
+                raise
+            raise UsageError(f"cannot write {target}: {error.strerror}; choose another path") from error
+
+    def __copy__(self) -> Self:
+        return self  # a table does not change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the place of the result, as a Result does, and the filter. Raises UsageError if it is temporary."""
+        if self.filesystem.type_name.endswith(TEMPORARY):
+            raise UsageError(
+                f"{self._name} of the temporary result in {self._folder} cannot be pickled, as its files go with this "
+                "process: name an output, or pickle to_arrow()"
+            )
+        return _table_of, (self._others(), self._name, self._filter)
+
+    @naming_keywords()
     def to_arrow(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
         """A pyarrow.Table."""
         names = None if columns is None else self._known(columns)
         with self.reading():
             return self.to_table(columns=names, filter=filter)
 
-    def to_pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
+    @naming_keywords()
+    def to_pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pandas.DataFrame:
         """A pandas.DataFrame. `component` of vertices and `parent` of groups, which may be null, are `Int64`."""
         return arrow_to_frame.to_pandas(self.to_arrow(columns, filter), self._nullable)
 
-    def to_polars(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
+    @naming_keywords()
+    def to_polars(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> polars.DataFrame:
         """A polars.DataFrame. `polars.scan_pyarrow_dataset(table)` gives a lazy one."""
         return arrow_to_frame.to_polars(self.to_arrow(columns, filter))
 
+    @naming_keywords()
     def to_cudf(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
         """A cudf.DataFrame in the memory of the GPU. The GPU decodes whole columns of a result on a disk; otherwise the
         host decodes the rows, and they are copied.
@@ -102,6 +196,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
                 return frame
         return arrow_to_frame.to_cudf(self.to_arrow(columns, filter))
 
+    @naming_keywords()
     def to_dask(self, columns: Sequence[str] | None = None) -> Any:
         """A lazy dask.dataframe.DataFrame with a partition for each row group (at most `output.row_group_rows` rows).
 
@@ -109,7 +204,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         `to_pandas`, except text, which has Dask's type.
         """
         with self.reading():
-            files = (self._unfiltered or self).get_fragments()
+            files = (self if self._unfiltered is None else self._unfiltered).get_fragments()
             pieces = [part for file in files for part in file.split_by_row_group(self._filter)]
         return to_dask_frame(
             f"edgemill-{self._name}",
@@ -119,7 +214,8 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             self._nullable,
         )
 
-    def to_networkx(self) -> Any:
+    @naming_keywords()
+    def to_networkx(self) -> networkx.Graph:
         """A networkx graph in memory. Its nodes are the ids.
 
         - `edges`: a Graph. The columns after the ids are attributes of the edges.
@@ -143,7 +239,8 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
                 return arrow_to_graph.forest_in_networkx(self._batches(), "parent")
         raise self._no_graph()
 
-    def to_igraph(self) -> Any:
+    @naming_keywords()
+    def to_igraph(self) -> igraph.Graph:
         """An undirected igraph.Graph in memory. An id is the attribute `name` of its vertex.
 
         Converts `edges`, `vertices` and `dn_graphs` as `to_networkx` does; nulls are None. Raises UsageError for other
@@ -161,6 +258,15 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows by Arrow's PyCapsule interface, a batch at a time."""
         return self.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        try:
+            rows = self.head(SHOWN_ROWS + 1)
+        except (EdgemillError, OSError) as error:
+            return framed(f"<p>{shown(repr(self), 300)}</p><p>The rows cannot be read: {shown(error, 300)}</p>")
+        size = many(self._rows, "row") if self._filter is None else f"some of {many(self._rows, 'row')}"
+        about = f'<p><b>{shown(self._name)}</b> {size} <span class="faint">of {shown(self._folder, 120)}</span></p>'
+        return framed(about, rows_html(rows, SHOWN_ROWS))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
@@ -228,3 +334,9 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             f"the table {self._name} cannot be converted to this graph: edges, vertices and dn_graphs convert to "
             "NetworkX and igraph, hierarchy to NetworkX"
         )
+
+
+def _table_of(result: Any, name: str, where: pc.Expression | None) -> ResultTable:
+    """A pickled table."""
+    table: ResultTable = getattr(result, name)
+    return table if where is None else table.filter(where)

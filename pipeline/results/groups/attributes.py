@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...calls.arguments import ResultOrPath, open_result
+from ...messages.setting_names import naming_keywords
 from ..lookup import sorted_table
 from ..queries import AnyId, parse_vertex_id
 from ..result import Result
@@ -25,6 +26,7 @@ def label_column(result: Result) -> str | None:
     return None if found is None else found.label
 
 
+@naming_keywords()
 def attributes_of(
     result: ResultOrPath, ids: pa.Array | Sequence[AnyId], columns: Sequence[str] | None = None
 ) -> pa.Table:
@@ -50,6 +52,7 @@ def attributes_of(
     return found.select(names).take(pc.index_in(requested, value_set=found["id"]))
 
 
+@naming_keywords()
 def labels_of(result: ResultOrPath, ids: pa.Array | Sequence[AnyId]) -> list[str | None]:
     """The label of each vertex as text, in the order of `ids`; None for a vertex without a label.
 

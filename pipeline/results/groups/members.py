@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ....tasks.errors import InputError, UsageError
 from ...calls.arguments import ResultOrPath, open_result
+from ...messages.setting_names import naming_keywords
 from ..lookup import sorted_table
 from ..queries import as_group, edges_of, member_ids
 from ..result import Result
@@ -20,6 +21,7 @@ MEMBER_COLUMNS = ("id", "degree_inside", "degree", "triangles", "lambda")
 """Columns of the table of members; attributes follow."""
 
 
+@naming_keywords()
 def members_of(result: ResultOrPath, group: Group | SupportsIndex, limit: int | None = None) -> pa.Table:
     """The vertices in a group: a row for each, or for the first `limit` of them.
 

@@ -7,15 +7,18 @@ edges are those with λ ≥ k - 2 (Cohen, Trusses: cohesive subgraphs for social
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import takewhile
 from typing import SupportsIndex
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from ....tasks.errors import UsageError
 from ...calls.arguments import ResultOrPath, open_result, plain_id
+from ...messages.setting_names import naming_keywords
 from ..frames.group_edges import GroupEdges
 from ..lookup import RowGroup, sorted_table
 from ..queries import edges_of, find_group
@@ -33,6 +36,7 @@ _GROUPS = pa.schema(
 )
 
 
+@naming_keywords()
 def ktruss(result: ResultOrPath, k: int, component: SupportsIndex | None = None) -> GroupEdges:
     """The edges of the k-truss, as rows of `Result.edges`, in their order: the edges with λ ≥ k - 2.
 
@@ -48,14 +52,15 @@ def ktruss(result: ResultOrPath, k: int, component: SupportsIndex | None = None)
     level = _level(result, k)
     if component is not None:
         return edges_of(result, truss_group(result, k, plain_id(component, "the id of a component")))
+    return GroupEdges(result.edges.schema, partial(_edges, result, level), partial(_pieces, result, level))
+
+
+def _pieces(result: Result, level: int) -> list[tuple[ds.ParquetFileFragment, pc.Expression]]:
     where = pc.field("lambda") >= level
-    return GroupEdges(
-        result.edges.schema,
-        lambda: _edges(result, level),
-        lambda: [(row_group.fragment, where) for row_group in _row_groups(result, level)],
-    )
+    return [(row_group.fragment, where) for row_group in _row_groups(result, level)]
 
 
+@naming_keywords()
 def ktruss_groups(result: ResultOrPath, k: int) -> pa.Table:
     """The connected components of the k-truss, largest first.
 

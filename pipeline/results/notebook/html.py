@@ -6,8 +6,12 @@ removes styles, such as GitHub, shows plain tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
+import pyarrow as pa
+
+from ....tasks.ids.display import display_column
 from ...messages.escaping import one_line
 
 MOST_CHARACTERS = 60
@@ -49,14 +53,38 @@ def many(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
-    """A table of cells that are HTML; the first `numbers` columns are numbers."""
+def table(head: list[str], rows: list[list[str]], numbers: int | Sequence[bool]) -> str:
+    """A table of cells that are HTML; the first `numbers` columns are numbers, or those that it marks."""
+    marked = (
+        [column < numbers for column in range(max(map(len, [head, *rows]), default=0))]
+        if isinstance(numbers, int)
+        else numbers
+    )
 
     def line(cells: list[str], tag: str) -> str:
-        kinds = [' class="number"' if column < numbers else "" for column in range(len(cells))]
+        kinds = [' class="number"' if marked[column] else "" for column in range(len(cells))]
         return (
             "<tr>" + "".join(f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)) + "</tr>"
         )
 
     top = f"<thead>{line(head, 'th')}</thead>" if head else ""
     return f'<table class="edgemill-table">{top}<tbody>{"".join(line(row, "td") for row in rows)}</tbody></table>'
+
+
+def rows_html(rows: pa.Table, most: int) -> str:
+    """The first `most` rows of an Arrow table, and `…` if it has more."""
+    numeric = [pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in rows.schema]
+    columns = [rows.column(at).slice(0, most) for at in range(rows.num_columns)]
+    texts = [
+        [_cell(value) for part in column.chunks for value in display_column(part).to_pylist()] for column in columns
+    ]
+    lines = [list(line) for line in zip(*texts, strict=True)]
+    if rows.num_rows > most:
+        lines.append(["…"] * rows.num_columns)
+    return table([shown(name) for name in rows.column_names], lines, numeric)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return '<span class="faint">null</span>'
+    return shown(f"{value:.6g}" if isinstance(value, float) else value)

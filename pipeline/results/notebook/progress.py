@@ -42,7 +42,8 @@ class NotebookDisplay:
             self._progress.update(event)
             match event["event"]:
                 case "run_finished":
-                    self._ending = f"edgemill found λ of {event['edges']:,} edges in {event['seconds']:.1f} s"
+                    found = "found λ of" if "lambda_max" in event else "ran its programs on"
+                    self._ending = f"edgemill {found} {event['edges']:,} edges in {event['seconds']:.1f} s"
                 case "run_failed":
                     self._ending = "edgemill: the run failed"
                 case "nothing_to_do":

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....tasks.ids.display import type_name
 from ....tasks.inputs.sources import Source, SourceFile
 from ....tasks.storage.passwords import without_passwords
+from ...frames.frame_input import VERTICES
 from ...output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from ...programs.catalogue import CATALOGUE, LAMBDA
 from ...programs.own import names_of
@@ -73,7 +76,9 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
 
 
 def _facts(vertices: AttributeSource) -> list[Any]:
-    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in vertices.files]
+    files: list[list[Any]] = [[file.path, file.bytes, list(file.row_groups), file.version] for file in vertices.files]
+    if os.path.basename(vertices.path) == VERTICES:  # of a frame, by its content
+        files = [[sha256(Path(file.path).read_bytes()).hexdigest()] for file in vertices.files]
     columns = [[field.name, str(field.type)] for field in vertices.schema]
     table = [] if vertices.table is None else [vertices.table.format, vertices.table.version]
     return ["vertices", files, vertices.id_column, columns, vertices.label, table]

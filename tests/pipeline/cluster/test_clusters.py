@@ -219,7 +219,7 @@ def test_what_workers_load_besides(monkeypatch: pytest.MonkeyPatch, given: str |
     def start(*_: object, **__: object) -> None:
         raise Begun(dask.config.get("distributed.worker.preload"))
 
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.LocalCluster", start)
+    monkeypatch.setattr(LocalCluster, "__init__", start)
     with (
         dask.config.set({"distributed.worker.preload": given}),
         pytest.raises(Begun) as begun,
@@ -237,7 +237,7 @@ def test_workers_record_a_profile_only_to_show_it(
     def start(*_: object, **__: object) -> None:
         raise Begun(dask.config.get("distributed.worker.profile.enabled"))
 
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.LocalCluster", start)
+    monkeypatch.setattr(LocalCluster, "__init__", start)
     for address, profiled in (("127.0.0.1:0", False), (None, True)) if shown else ((None, False),):
         settings = ClusterSettings(device="cpu", workers=workers, dashboard_address=address)
         with pytest.raises(Begun) as begun, connect(settings, profiled):
@@ -266,7 +266,8 @@ def _begun_on_gpus(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         stealing = dask.config.get("distributed.scheduler.work-stealing")
         raise Begun({"preload": preload, "environment": environment, "stealing": stealing})
 
-    monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=start))
+    kind = type("LocalCUDACluster", (LocalCluster,), {"__init__": start})
+    monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=kind))
     monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: Device("a GPU", 2**30, 2, ""))
     with pytest.raises(Begun) as begun, connect(ClusterSettings(device="gpu", workers=2)):
         pass

@@ -77,7 +77,8 @@ def test_the_error_can_be_caught(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_guarded_script_runs(tmp_path: Path) -> None:
-    lines = UNGUARDED.strip().splitlines()
+    """And logs nothing of Dask, also if it shows its own logs, in this process and in those of the workers."""
+    lines = ["import logging", "logging.basicConfig(level=logging.INFO)", *UNGUARDED.strip().splitlines()]
     text = "\n".join([*lines[:-1], 'if __name__ == "__main__":', "    " + lines[-1]])
     assert run_script(text, tmp_path) == (0, "")
     assert (tmp_path / "out" / "manifest.json").exists()
@@ -94,7 +95,7 @@ def test_workers_that_cannot_start_for_another_reason(monkeypatch: pytest.Monkey
     def start(*_: object, **__: object) -> Any:
         raise RuntimeError("Nanny failed to start.")
 
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.LocalCluster", start)
+    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start._start", start)
     with (
         pytest.raises(ClusterLost, match=r"the workers could not be started \(Nanny failed to start\.\)"),
         connect(ClusterSettings(device="cpu", workers=2)),

@@ -5,11 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe
+import duckdb
+import networkx as nx
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -19,7 +26,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from edgemill.pipeline import Result, UsageError, attributes_of, groups_of, labels_of, members_of, mine
+from edgemill.pipeline import (
+    InputError,
+    Result,
+    UsageError,
+    attributes_of,
+    groups_of,
+    labels_of,
+    members_of,
+    mine,
+    update,
+)
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.pipeline.results.groups.attributes import attribute_columns, label_column
@@ -71,7 +88,7 @@ def test_result_without_attributes(tmp_path: Path) -> None:
     assert labels_of(named, ["1", 2]) == ["a", None]
     with pytest.raises(UsageError, match=r"'anna' is not an id of .*: its ids are int64"):
         labels_of(named, [1, "anna"])
-    with pytest.raises(UsageError, match="has no table attributes: run again with --vertices FILE"):
+    with pytest.raises(UsageError, match="has no table attributes: run again with vertices=…"):
         _ = Result(result.path).attributes
 
 
@@ -205,3 +222,68 @@ def test_verify_finds_changed_attributes(tmp_path: Path, change: Callable[[pa.Ta
     write_manifest(result.path, result.manifest.model_copy(update={"outputs": outputs}))
     failed = [check for check in verify(tmp_path / "out").checks if not check.ok]
     assert [(check.name, check.detail) for check in failed] == [("attributes", text)]
+
+
+CLUBS: dict[str, list[Any]] = {
+    "id": [0, 1, 2, 3],
+    "name": ["a", "b", None, "d"],
+    "club": ["x", "x", "y", "y"],
+    "size": [1, 2, 3, 4],
+}
+CLIQUE = list(itertools.combinations(range(4), 2))
+
+
+def frames() -> dict[str, Any]:
+    table = pa.table(CLUBS)
+    pandas_frame, polars_frame = pd.DataFrame(CLUBS), pl.DataFrame(CLUBS)
+    return {
+        "pandas": pandas_frame.astype({"club": "category"}),
+        "polars": polars_frame.with_columns(pl.col("club").cast(pl.Categorical)),
+        "polars, lazy": polars_frame.lazy(),
+        "Arrow": table,
+        "batches": table.to_reader(),
+        "dataset": ds.dataset(table),
+        "DuckDB": duckdb.from_arrow(table),
+        "Dask": dask.dataframe.from_pandas(pandas_frame, npartitions=2),  # type: ignore[no-untyped-call]
+    }
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_a_frame_of_attributes(kind: str, client: Client, tmp_path: Path) -> None:
+    edges = write_rows(tmp_path / "edges.parquet", CLIQUE)
+    result = mine(edges, client=client, vertices=frames()[kind])
+    assert result.attributes.to_arrow().to_pydict() == CLUBS
+    assert labels_of(result, [0, 2, 3]) == ["a", None, "d"]
+    assert_nothing_left(client)
+
+
+def test_a_run_with_a_frame_of_attributes_again(client: Client, tmp_path: Path) -> None:
+    """The same frame makes the same result; another one does not; an update takes a frame, too, and needs one."""
+    edges, frame = write_rows(tmp_path / "edges.parquet", CLIQUE), pd.DataFrame(CLUBS)
+    temporary = {path.name for path in Path(tempfile.gettempdir()).glob("edgemill-*")}
+    first = mine(edges, tmp_path / "out", client=client, vertices=frame, report=False)
+    assert mine(edges, tmp_path / "out", client=client, vertices=frame.copy(), report=False).manifest == first.manifest
+    with pytest.raises(UsageError, match="exists"):
+        mine(edges, tmp_path / "out", client=client, vertices=frame.assign(size=7), report=False)
+    batch = {"insert": pa.table({"src": [3], "dst": [9]}), "client": client}
+    with pytest.raises(UsageError, match=r"came from a frame, which is not kept: .* as vertices$"):
+        update(first, tmp_path / "next", **batch)
+    after = update(first, tmp_path / "next", vertices=frame, **batch)
+    assert after.attributes.to_arrow()["name"].to_pylist() == [*CLUBS["name"], None]
+    assert {path.name for path in Path(tempfile.gettempdir()).glob("edgemill-*")} <= temporary
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (7, "vertices cannot be a builtins.int: give a path, or a table"),
+        (nx.path_graph(3), "vertices cannot be a networkx.Graph"),
+        (pd.DataFrame({"x": [1]}), "the pandas.DataFrame of vertices has no column 'id' or 'vertex'"),
+        (pa.table({"id": ["a"], "size": [1]}), "the pyarrow.Table of vertices: column 'id' is string"),
+    ],
+)
+def test_a_frame_that_has_no_attributes(frame: Any, told: str, tmp_path: Path) -> None:
+    edges = write_rows(tmp_path / "edges.parquet", CLIQUE)
+    with pytest.raises((UsageError, InputError)) as caught:
+        mine(edges, vertices=frame)
+    assert str(caught.value).startswith(told) and "--" not in str(caught.value) and "/tmp" not in str(caught.value)

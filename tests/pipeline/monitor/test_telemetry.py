@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -201,8 +202,14 @@ def test_a_terminal_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     display = display_for(stream, verbose=False)
     assert isinstance(display, LiveDisplay)
+    # Of runs in several threads one is live: it takes the place of the process's stderr until it ends.
+    other, stderr = display_for(Terminal(), verbose=True), sys.stderr
+    assert isinstance(other, LineDisplay)
     run_stages(display)
+    assert sys.stderr is stderr
     assert stream.getvalue().endswith("\x1b[?25h")  # the cursor is back
+    display.close()  # again
+    assert isinstance(display_for(Terminal()), LiveDisplay)
 
 
 def test_live_display_shows_the_running_stage() -> None:

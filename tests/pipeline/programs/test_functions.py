@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, get_type_hints
 
 import networkx as nx
 import pandas as pd
@@ -11,6 +13,7 @@ import pytest
 
 import edgemill
 from edgemill.pipeline.calls import programs
+from edgemill.pipeline.calls.keywords import RunKeywords
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.pipeline.settings.models import SECTIONS
 
@@ -28,7 +31,8 @@ def test_every_program_has_a_function() -> None:
             if parameter.kind is parameter.KEYWORD_ONLY
         }
         model = {} if entry.section is None else SECTIONS[entry.section].model_fields
-        assert parameters == {field: info.default for field, info in model.items()}
+        of_all = {"client": None, "progress": None}
+        assert parameters == {field: info.default for field, info in model.items()} | of_all
         assert all(f"`{column.name}`" in function.__doc__ for column in (*entry.columns, *entry.edges))
 
 
@@ -45,10 +49,40 @@ def test_parameters_and_settings() -> None:
     ranks = edgemill.pagerank(GRAPH, damping=0.5, tolerance=1e-12, where=None, **QUIET).to_pandas()
     expected = nx.pagerank(GRAPH, alpha=0.5, tol=1e-14, weight=None)
     assert ranks.set_index("id")["pagerank"].to_dict() == pytest.approx(expected, abs=1e-10)
-    with pytest.raises(edgemill.UsageError, match=r"pagerank\.damping"):
+    with pytest.raises(edgemill.UsageError, match=r"^damping: must be"):
         edgemill.pagerank(GRAPH, damping=2, **QUIET)
     with pytest.raises(edgemill.UsageError, match=r"edgemill\.labels runs labels alone: use edgemill\.run"):
-        edgemill.labels(GRAPH, programs=("pagerank",))
+        edgemill.labels(GRAPH, programs=("pagerank",))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("function", "keyword", "told"),
+    [
+        (edgemill.pagerank, "dampin", "did you mean damping?"),
+        (edgemill.pagerank, "wheer", "did you mean where"),
+        (edgemill.bfs, "sources", "did you mean source?"),  # which another program has
+        (edgemill.coreness, "zebra", "its own are none"),
+        (edgemill.sssp, "damping", "edgemill.sssp has no keyword 'damping'"),
+        (edgemill.run, "programms", "did you mean programs"),
+        (edgemill.mine, "overwirte", "did you mean overwrite?"),
+        (edgemill.estimate, "sampels", "did you mean samples?"),
+    ],
+)
+def test_a_mistyped_keyword_is_a_type_error(function: Callable[..., Any], keyword: str, told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)) as caught:
+        function(GRAPH, **{keyword: 1})
+    assert isinstance(caught.value, edgemill.UsageError) and keyword in str(caught.value)
+
+
+def test_type_checkers_know_the_keywords() -> None:
+    """The parameters of a program, those of all runs, and no other: as a checker reads them."""
+    for name in CATALOGUE:
+        function = getattr(edgemill, name)
+        own, more = inspect.signature(function).parameters, get_type_hints(RunKeywords)
+        assert own["settings"].annotation == "Unpack[RunKeywords]"
+        assert {"where", "directed", "workers", "output", "vertices"} <= more.keys()
+        assert not {"programs", "program", "pagerank", "damping"} & more.keys()
+        assert not own.keys() & more.keys()  # a checker refuses a name that is in both
 
 
 def test_run_takes_a_list() -> None:

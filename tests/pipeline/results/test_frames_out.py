@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import itertools
+import pickle
+import shutil
 import sys
 import weakref
 from collections.abc import Callable
@@ -18,10 +21,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
+import edgemill
 import oracles
-from edgemill.pipeline import InputError, Result, UsageError, edges_of, find_group
+from edgemill.pipeline import InputError, Result, UsageError, edges_of, find_group, ktruss
+from edgemill.pipeline.output.manifest import write_manifest
 from made import Edge, made
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
@@ -279,3 +285,79 @@ def test_a_temporary_result_is_removed_with_its_last_reference(tmp_path: Path) -
         assert table.to_networkx().number_of_edges() == 1
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_like_a_frame(result: Result, name: str, tmp_path: Path) -> None:
+    table = getattr(result, name)
+    rows = table.to_arrow()
+    first, *others = rows.column_names
+    assert len(table) == len(rows) and bool(table.filter(pc.field(first).is_null()))
+    assert table[first] == rows[first] and table[others] == rows.select(others)
+    assert table.head() == rows.slice(0, 5) and table.head(2, columns=others) == rows.slice(0, 2).select(others)
+    few = table.filter(pc.field(others[-1]).is_valid())
+    assert len(few) == few.count_rows() == len(rows) - rows[others[-1]].null_count
+    with pytest.raises(UsageError, match=f"{name} has no column 'zebra'; it has {first}"):
+        table["zebra"]
+    for wrong in (0, slice(3), pc.field(first) == 1):
+        with pytest.raises(TypeError):
+            table[wrong]
+    with pytest.raises(TypeError):
+        iter(table)
+    table.to_parquet(tmp_path / "some.parquet", columns=others, filter=pc.field(others[-1]).is_valid())
+    table.to_parquet(tmp_path / "all.parquet")
+    table.to_parquet(tmp_path / "all.parquet")  # replaces it
+    assert pq.read_table(tmp_path / "all.parquet") == rows
+    assert pq.read_table(tmp_path / "some.parquet") == few.to_arrow(others)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.parquet", "some.parquet"]
+    with pytest.raises(UsageError, match=r"cannot write .*none/all.parquet: No such file"):
+        table.to_parquet(tmp_path / "none/all.parquet")
+
+
+def _copies(thing: Any) -> list[Any]:
+    return [pickle.loads(pickle.dumps(thing)), copy.copy(thing), copy.deepcopy(thing)]
+
+
+def test_copies_of_a_result_and_its_tables(result: Result, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also where the other process has another working folder, of filtered tables, and of edges of groups."""
+    monkeypatch.chdir(result.path.parent)
+    here = Result(result.path.name)
+    sent = pickle.dumps((here, here.edges))
+    monkeypatch.chdir(tmp_path)
+    got, edges = pickle.loads(sent)
+    assert (got.manifest, len(edges), edges.to_arrow()) == (result.manifest, len(result.edges), result.edges.to_arrow())
+    for name in TABLES:
+        table = getattr(result, name)
+        for other in _copies(table):
+            assert type(other) is type(table) and repr(other) == repr(table) and other.to_arrow() == table.to_arrow()
+    few = result.vertices.filter(pc.field("lambda") == 3).filter(pc.field("degree") == 4)
+    for other in _copies(few):
+        assert other.to_arrow() == few.to_arrow() and 0 < len(other) < len(result.vertices)
+        assert other.to_networkx().number_of_edges() == result.vertices.to_networkx().number_of_edges()
+    group = result.dn_graphs.to_arrow()["id"][0].as_py()
+    for edges in (edges_of(result, group), ktruss(result, 4)):
+        whole = edges.to_arrow()
+        next(iter(edges))  # a copy reads from the start
+        for other in _copies(edges):
+            assert other.read_all() == whole and other.schema == whole.schema
+    for other in _copies(find_group(result, group)):
+        assert other == find_group(result, group)
+
+
+def test_a_pickled_result_that_was_replaced(tmp_path: Path) -> None:
+    sent = pickle.dumps(made(tmp_path / "out", {(1, 2): 0}))
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(UsageError, match="out"):
+        pickle.loads(sent)
+    manifest = made(tmp_path / "out", {(1, 3): 0}).manifest
+    (tmp_path / "out/manifest.json").unlink()
+    write_manifest(tmp_path / "out", manifest.model_copy(update={"run": "20260101T000000-abcdef"}))
+    with pytest.raises(InputError, match="when it was pickled, and has one of run 20260101T000000-abcdef now"):
+        pickle.loads(sent)
+
+
+def test_a_result_is_opened_by_its_path(result: Result, tmp_path: Path) -> None:
+    for path in (result.path, str(result.path), result.place):
+        assert edgemill.open(path).manifest == result.manifest
+    with pytest.raises(UsageError, match="none"):
+        edgemill.open(tmp_path / "none")

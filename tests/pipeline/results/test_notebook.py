@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from distributed import Client
 
@@ -21,6 +24,7 @@ from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.results.notebook.histogram import MOST_BARS, bars
 from edgemill.pipeline.results.notebook.kernel import shows_html
 from edgemill.pipeline.results.notebook.progress import NotebookDisplay
+from made import made
 
 CLIQUE = [(a, b) for a in range(6) for b in range(a + 1, 6)]
 
@@ -173,6 +177,8 @@ def test_a_run_shows_its_progress(notebook: Shell, rows: Path, tmp_path: Path, c
     mine(rows, tmp_path / "out", client=client, report=False)
     (ending,) = notebook
     assert "edgemill found λ of 22 edges in" in ending and "publish" in Text(ending).text
+    edgemill.pagerank(rows, client=client)
+    assert "λ" not in "".join(Text(notebook.pop()).text)
     mine(rows, tmp_path / "quiet", client=client, report=False, progress=False)
     mine(rows, tmp_path / "out", client=client, report=False)  # up to date
     assert len(notebook) == 1
@@ -212,8 +218,31 @@ def test_an_error_shows_only_the_users_call_and_the_message() -> None:
     caught.value.add_note("a note")
     call, message, note = caught.value._render_traceback_()
     assert Path(__file__).name in call and 'mine("edges.parquet", **settings)' in call
-    assert (message, note) == ("UsageError: unknown setting 'nuls'; did you mean nulls?", "a note")
+    assert (message, note) == ("KeywordError: unknown setting 'nuls'; did you mean nulls?", "a note")
     with pytest.raises(edgemill.InternalError) as bug:
         raise edgemill.InternalError("rows do not add up")
     whole = bug.value._render_traceback_()
     assert whole[0].startswith("Traceback") and whole[-1].endswith("InternalError: rows do not add up")
+
+
+def test_previews_of_tables(tmp_path: Path) -> None:
+    """Ten rows at most, whole columns, escaped text."""
+    levels = dict.fromkeys(itertools.combinations(range(5), 2), 3) | dict.fromkeys(((4, 5), (5, 6), (6, 7)), 0)
+    result = made(tmp_path / "out", levels, alone=[77])
+    told = " ".join(html(result.edges).text)
+    assert "edges 13 rows" in " ".join(told.split()) and told.count("…") == 4
+    assert "null" in html(result.vertices).text and "…" not in html(result.vertices).text  # 9 rows, one without edges
+    some = " ".join(html(result.edges.filter(pc.field("lambda") == 0)).text)
+    assert "some of 13 rows" in " ".join(some.split()) and "…" not in some
+    told = " ".join(html(edgemill.edges_of(result, edgemill.top(result, count=1)["id"][0])).text)
+    assert "edges of a group" in told and "…" not in told
+    named = made(tmp_path / "named", {("<b>a", "b\n&"): 0}, id_type=pa.string())
+    shown = named.edges._repr_html_()
+    assert "&lt;b&gt;a" in shown and "&amp;" in shown and "<b>a" not in shown and "b\n" not in shown
+
+
+def test_a_preview_of_a_damaged_table(tmp_path: Path) -> None:
+    result = made(tmp_path / "out", {(1, 2): 0})
+    table = result.edges
+    shutil.rmtree(result.path / "edges")
+    assert "cannot be read" in "".join(html(table).text)

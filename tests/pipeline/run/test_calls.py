@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,13 +16,14 @@ from typing import Any, cast, get_args, get_type_hints
 import dask
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from distributed import Client
 
 import edgemill
 import keywords as maker
 import runs
-from edgemill import Group, Result, UsageError, mine
+from edgemill import Group, Result, UsageError, edges_of, mine
 from edgemill.pipeline.calls import keywords, temporary
 from edgemill.pipeline.calls.temporary import TemporaryFolder
 from edgemill.pipeline.cluster.client import client_for, refuse_unseen
@@ -151,6 +154,30 @@ def test_what_reads_a_temporary_result_keeps_it(rows: Path, client: Client, monk
     assert fragments[0].to_table().num_rows and not removed.is_set()
     del fragments
     assert removed.wait(60)
+
+
+def test_copies_of_a_temporary_result(rows: Path, client: Client) -> None:
+    """The folder lasts as long as one of them needs it. A pickle would be of files that go with this process."""
+    result = mine(rows, client=client)
+    path, table = result.path, result.edges
+    for copied in (copy.copy(result), copy.deepcopy(result)):
+        assert copied.is_temporary and copied.edges.to_table() == table.to_table()
+        copied.close()
+        assert copied.is_removed and not result.is_removed and path.is_dir()
+    for thing in (result, table, result.vertices.filter(pc.field("degree") > 1), edges_of(result, 0)):
+        with pytest.raises(UsageError, match=r"(?s)temporary result in .*pickled.*(save\(path\)|to_arrow\(\))"):
+            pickle.dumps(thing)
+    assert pickle.loads(pickle.dumps(result.save(path.parent / "kept"))).manifest.run == result.manifest.run
+    last, kept_table = copy.deepcopy(result), copy.deepcopy(table)
+    result.close()
+    assert result.is_removed and result.is_temporary and last.edges.to_table() == kept_table.to_table()
+    with pytest.raises(UsageError, match="is removed"):
+        _ = result.edges
+    result.close()  # again: the other one still holds the folder
+    assert path.is_dir()
+    del result, table, kept_table, thing
+    last.close()
+    assert not path.exists()
 
 
 def test_a_temporary_result_goes_with_its_block(rows: Path, client: Client, tmp_path: Path) -> None:
