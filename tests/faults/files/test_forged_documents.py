@@ -188,6 +188,26 @@ def test_all_forged_values(home: Path, make: Callable[[Path], Document]) -> None
     try_forgeries(home, make(home), 20_000)
 
 
+@pytest.mark.parametrize("name", ["../../../victim/letters", "../../out", "/etc/passwd", "../log.jsonl", "edges", ""])
+@pytest.mark.parametrize("rows", ["rows.parquet", "more.parquet"])
+def test_names_in_the_index_of_a_state(home: Path, name: str, rows: str) -> None:
+    """No night takes a file over by them: neither one without changes, which reads none of the files, nor another."""
+    document = state(home)
+    runs.write_rows(home / "more.parquet", [*CLIQUES, (700, 701)])
+    content, before = document.path.read_text(), {*everything(home)}
+    (index,) = document.read(content)
+    index["files"][name] = index["files"]["high"]
+    document.path.write_text(document.write([text(index, 1)]))
+    run = ["run", "--input", rows, "--output", "new", *QUIET, "--set", f"nightly.previous={BASE}"]
+    with untouched(home.parent / "victim"), untouched(home.parent, reads=False):
+        ended = CliRunner().invoke(edgemill, run)
+    document.path.write_text(content)
+    assert ended.exit_code == 0, ended.output
+    assert all(path.relative_to(home).parts[0] == "new" for path in {*everything(home)} - before)
+    assert runs.flaws(home / "new", home / rows) == []
+    clean(home, before)
+
+
 def try_forgeries(home: Path, document: Document, most: int) -> None:
     content = document.path.read_text()
     values, outside = document.read(content), home.parent / "victim/letters"

@@ -50,12 +50,17 @@ def forgeries(outside: Path) -> list[Any]:
     ]
 
 
+class Key(str):
+    """The last part of the path of a name in an object, and not of its value."""
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values in a JSON value; of a list, those of its first two elements."""
+    """The paths of all names and values in a JSON value; of a list, those of its first two elements."""
     if path:
         yield path
     if isinstance(value, dict):
         for name, inner in value.items():
+            yield (*path, Key(name))
             yield from places(inner, (*path, name))
     elif isinstance(value, list):
         for at, inner in enumerate(value[:2]):
@@ -63,10 +68,14 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def forged(document: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """A copy of a document with another value at a place."""
+    """A copy of a document with another value, or name if the value is a text, at a place."""
     if not place:
         return value
-    made = dict(document) if isinstance(document, dict) else list(document)
+    if isinstance(place[0], Key):
+        return {
+            value if name == place[0] and isinstance(value, str) else name: inner for name, inner in document.items()
+        }
+    made: Any = dict(document) if isinstance(document, dict) else list(document)
     made[place[0]] = forged(document[place[0]], place[1:], value)
     return made
 
