@@ -12,7 +12,7 @@ class InputSection(TypedDict, total=False):
 
     path: str | os.PathLike[str]
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
@@ -350,7 +350,7 @@ class Keywords(TypedDict, total=False):
     """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
     table_version: int | None
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
-    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tasks.inputs.formats.formats import FORMATS
 from ..messages.escaping import in_json
 from ..messages.setting_names import SettingOrigin
 from ..monitor.terminal import console_on, echo
@@ -31,7 +32,7 @@ debug = click.option(
 
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
-_INPUT_FORMATS = click.Choice(["auto", "parquet", "csv", "tsv", "jsonl", "arrow"])
+_INPUT_FORMATS = click.Choice(["auto", *FORMATS])
 _BIPARTITE = click.Choice(["prefix", "refuse"])
 _FORMATS = click.Choice(["parquet", "delta"])
 _RUN_OPTIONS = [

@@ -8,6 +8,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
+from ...tasks.inputs.formats.formats import FormatChoice
 from ...tasks.storage.own_files import plain_name
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.where.condition import parse_where
@@ -19,7 +20,7 @@ class InputSettings(Section):
 
     path: str = Field(min_length=1)
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"] = "auto"
+    format: FormatChoice = "auto"
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None = Field(None, min_length=1)
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""

@@ -79,6 +79,7 @@ def open_source(
             head.spans,
             head.names if is_text(found.format) else (),
             constants,
+            head.matrix,
         )
         for head, constants in zip(heads, pruned.constants, strict=True)
     )

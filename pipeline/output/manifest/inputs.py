@@ -120,7 +120,7 @@ class InputRecord(Record):
     table: TableRecord | None = None
     """The Delta or Iceberg table that has these files; null for other files."""
     format: str = "parquet"
-    """Of the files: parquet, csv, tsv, jsonl or arrow."""
+    """Of the files, as `input.format` names it."""
     layout: LayoutRecord | None = None
     """Null for Parquet."""
     where: WhereRecord | None = None
