@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
@@ -198,9 +199,15 @@ def _separated(chunk: bytes) -> bytes:
     if b"x" in chunk or b"X" in chunk:
         raise ValueError("it has a number with an x")
     chunk = chunk.replace(b"\t", b" ")
-    if b"  " in chunk or chunk[:1] == b" " or any(mark in chunk for mark in (b"\n ", b" \n", b" \r")):
-        chunk = re.sub(rb" +", b" ", chunk)
-        chunk = chunk.replace(b"\n ", b"\n").replace(b" \n", b"\n").replace(b" \r", b"\r").lstrip(b" ")
+    is_blank = np.frombuffer(chunk, np.uint8) <= ord(" ")
+    if is_blank[:1].any() or (is_blank[1:] & is_blank[:-1]).any():
+        chunk = (
+            re.sub(rb" +", b" ", chunk)
+            .replace(b"\n ", b"\n")
+            .replace(b" \n", b"\n")
+            .replace(b" \r", b"\r")
+            .lstrip(b" ")
+        )
     return chunk.rstrip(b" ")
 
 
