@@ -39,8 +39,8 @@ _RUN_OPTIONS = [
     click.argument("config", required=False),
     click.option("--input", help="Edges: a file, a folder, a glob, a table or a URL."),
     click.option("--output", help="Folder of the result, or a URL in an object store."),
-    click.option("--source-column", help="Column of the first endpoint. Default: src or source."),
-    click.option("--target-column", help="Column of the second endpoint. Default: dst or target."),
+    click.option("--source-column", help="Column of the first endpoint. Default: by its name, such as src."),
+    click.option("--target-column", help="Column of the second endpoint. Default: by its name, such as dst."),
     click.option(
         "--table-version", type=int, metavar="N", help="Version of a Delta table or snapshot id of an Iceberg table."
     ),
@@ -54,7 +54,7 @@ _RUN_OPTIONS = [
     click.option("--directed", is_flag=True, help="Edges point from source to target. Programs use this; λ does not."),
     click.option("--weight-column", metavar="COLUMN", help="Column of edge weights, for programs that use them."),
     click.option("--vertices", metavar="FILE", help="Vertex attributes in Parquet, such as names: one row per vertex."),
-    click.option("--vertex-id", metavar="COLUMN", help="Id column of --vertices. Default: id or vertex."),
+    click.option("--vertex-id", metavar="COLUMN", help="Id column of --vertices. Default: by its name, such as id."),
     click.option(
         "--programs", metavar="NAMES", help="What to compute: lambda, or lambda,pagerank,…; see edgemill programs."
     ),

@@ -27,9 +27,9 @@ class InputSettings(Section):
     table_version: int | None = Field(None, ge=0)
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
     source_column: str | None = None
-    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
+    """Column of the first endpoint; null finds it by its name, see docs/inputs.md."""
     target_column: str | None = None
-    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
+    """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool = False
@@ -57,7 +57,7 @@ class InputSettings(Section):
     isolated: bool = False
     """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_id: str | None = None
-    """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    """Id column of `input.vertices`; null finds it by its name, see docs/asking.md."""
     vertex_columns: tuple[str, ...] | None = None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None = None

@@ -16,7 +16,7 @@ from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.formats.ipc import ipc_batches
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
-from ..inputs.formats.parquet import open_parquet
+from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.formats.pruning import matching_row_groups
 from ..inputs.formats.text import explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
@@ -309,7 +309,7 @@ def _read_whole(source: Source, piece: Piece) -> pa.Table:
 
 
 def _unreadable(source: Source, piece: Piece, error: BaseException) -> InputError:
-    return InputError(
+    return encrypted(source.files[piece.file].path, error) or InputError(
         f"{source.files[piece.file].path}: {_damaged_group(source, piece)} cannot be read: {error_reason(error)}; "
         "the file is damaged or changed during the run: write it again"
     )

@@ -55,7 +55,7 @@ def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataTyp
 
 
 def input_type(
-    path: str, heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
+    heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
 ) -> pa.DataType:
     """The common type of the ids of all files; `types` are [files] the types of both columns.
 
@@ -65,10 +65,15 @@ def input_type(
         return _ID_TYPES[form.id_type]
     if is_text(format):
         _refuse_other_types(heads, types)
-    found = [kind for own in types for kind in own.values() if not pa.types.is_null(kind)]
-    if is_text(format) and set(found) == {pa.int64(), pa.uint64()}:
+    found = [
+        (head.path, column, kind)
+        for head, own in zip(heads, types, strict=True)
+        for column, kind in own.items()
+        if not pa.types.is_null(kind)
+    ]
+    if is_text(format) and {kind for *_, kind in found} == {pa.int64(), pa.uint64()}:
         return pa.uint64()
-    return common_type(path, found)
+    return common_type(found)
 
 
 def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> None:
@@ -126,6 +131,10 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
         if column not in head.types:
             raise InputError(
                 f"{head.path} has no column {column!r}, which input.where uses; it has {listed(head.names)}"
+            )
+        if (count := head.names.count(column)) > 1:
+            raise InputError(
+                f"{head.path} has {count} columns named {column!r}, which input.where uses: rename all but one"
             )
         kind = _plain(head.types[column])
         if pa.types.is_null(kind):
