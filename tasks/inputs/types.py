@@ -10,11 +10,12 @@ from ..errors import InputError, UsageError
 from ..where.condition import Condition
 from ..where.expression import expression_of
 from ..where.filter import RowFilter
-from ..where.words import refused
+from ..where.words import clipped, refused
 from .columns import common_type, id_type, listed, refuse_weight
 from .formats.form import Form
 from .formats.formats import Format, is_text
 from .head import Head
+from .opening import error_reason
 from .partitioned import PrunedFiles
 
 _ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
@@ -121,7 +122,13 @@ def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -
         columns.append(column.name)
         types[column.name] = _type_of(column.name, heads)
     for constants in files.constants[:1]:
-        expression_of(condition, types, constants)
+        expression = expression_of(condition, types, constants)
+        try:
+            pa.schema(list(types.items())).empty_table().filter(expression)
+        except pa.ArrowException as error:
+            raise UsageError(
+                f"input.where: Arrow cannot evaluate {clipped(condition.text)}: {error_reason(error)}; cast the column"
+            ) from error
     return RowFilter(condition, tuple(types.items()), tuple(columns))
 
 
