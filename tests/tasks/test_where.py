@@ -311,7 +311,7 @@ def test_hive_partitions() -> None:
     assert texts == [{"dt": "2026-11-01", "kind": "a/b"}, {"dt": "2026-11-02", "kind": None}]
     known = partition_types(texts)
     assert known == {"dt": pa.date32(), "kind": pa.string()}
-    assert partition_types([{"h": "00"}, {"h": "23"}]) == {"h": pa.int64()}
+    assert partition_types([{"h": "0"}, {"h": "23"}]) == {"h": pa.int64()}
     values = [partition_values(own, known) for own in texts]
     for text, left in (
         ("dt > '2026-11-01'", [True, False]),
@@ -324,6 +324,71 @@ def test_hive_partitions() -> None:
         ("n = 1", [False, False]),
     ):
         assert [cannot_match(parse_where(text), known, own) for own in values] == left, text
+
+
+PLAIN, ZEROS, DAYS = ("7", "10", "1001"), ("7", "10", "01001"), ("2026-11-01", "2026-11-02", "2026-11-03")
+
+
+@pytest.mark.parametrize(
+    ("folders", "condition", "read"),
+    [
+        (PLAIN, "code = 10", ("10",)),
+        (PLAIN, "code = '10'", ("10",)),
+        (PLAIN, "code < 1000", ("7", "10")),
+        (PLAIN, "code in ('7', '1001')", ("7", "1001")),
+        (PLAIN, "code <> '7'", ("10", "1001")),
+        (PLAIN, "code like '10%'", ("10", "1001")),
+        (PLAIN, "code is not null and not code = '7'", ("10", "1001")),
+        (ZEROS, "code = '01001'", ("01001",)),
+        (ZEROS, "code = '10'", ("10",)),
+        (ZEROS, "code < '1'", ("01001",)),
+        (("01001",), "code = '01001'", ("01001",)),
+        (("20261101", "20261102"), "code >= 20261102", ("20261102",)),
+        (("20261101", "20261102"), "code = '20261102'", ("20261102",)),
+        (("7", "__HIVE_DEFAULT_PARTITION__"), "code = 7", ("7",)),
+        (("7", "__HIVE_DEFAULT_PARTITION__"), "code is null", ("__HIVE_DEFAULT_PARTITION__",)),
+        (("%30%31", "a%2Fb"), "code = '01'", ("%30%31",)),
+        (("1", "9999999999999999999"), "code = '9999999999999999999'", ("9999999999999999999",)),
+        (("-1", "1"), "code = '-1'", ("-1",)),
+        (("", "1"), "code = ''", ("",)),
+        (DAYS, "code >= '2026-11-02'", DAYS[1:]),
+        ((*DAYS, "rest"), "code = '2026-11-02'", ("2026-11-02",)),
+        (("٣", "3"), "code = '٣'", ("٣",)),
+    ],
+)
+def test_values_of_folders(tmp_path: Path, folders: tuple[str, ...], condition: str, read: tuple[str, ...]) -> None:
+    """A folder that comes later may have another kind of value: it does not change which rows a condition selects."""
+    for folder in folders:
+        (tmp_path / f"code={folder}").mkdir()
+        pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / f"code={folder}" / "a.parquet")
+    source = open_source(str(tmp_path), form=Form(where=condition))
+    assert sorted(Path(file.path).parent.name.removeprefix("code=") for file in source.files) == sorted(read)
+    found = [read_rows(source, block) for block in plan_blocks(source, 9)]
+    assert sum(map(len, found)) == len(read)
+
+
+@pytest.mark.parametrize(
+    ("folders", "condition", "why"),
+    [
+        (PLAIN, "code < '1000'", "the folders code=… have whole numbers: write 1000 without quotes, at character 8"),
+        (PLAIN, "code = '10' or code > 5", "write 10 without quotes, at character 8"),
+        (PLAIN, "code between '1' and '2'", "write 1 without quotes"),
+        (ZEROS, "code = 7", "the folders code=… have text, such as '01001': write '7', at character 8"),
+        (ZEROS, "code in ('7', 01001)", "write '01001', at character 15"),
+        (ZEROS, "-5 < code", "write '-5', at character 1"),
+        (("-1", "1"), "code = 1", "have text, such as '-1': write '1'"),
+        (("1", "9999999999999999999"), "code = 1", "such as '9999999999999999999': write '1'"),
+        ((*DAYS, "rest"), "code > 5", "have text, such as '2026-11-01': write '5'"),
+        (DAYS, "code = 20261101", "code is date32"),
+        (("01", "02"), "code = n", "code is string and n is int64: they cannot be compared"),
+    ],
+)
+def test_values_of_folders_of_another_kind(tmp_path: Path, folders: tuple[str, ...], condition: str, why: str) -> None:
+    for folder in folders:
+        (tmp_path / f"code={folder}").mkdir()
+        pq.write_table(pa.table({"src": [1], "dst": [2], "n": [3]}), tmp_path / f"code={folder}" / "a.parquet")
+    with pytest.raises(UsageError, match=rf"^input\.where: .*{re.escape(why)}"):
+        open_source(str(tmp_path), form=Form(where=condition))
 
 
 @given(rows=st.lists(ROW, min_size=1, max_size=8), condition=CONDITIONS, group=st.integers(1, 3))
