@@ -30,6 +30,8 @@ debug = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show a traceback with an error."
 )
 
+_MAX_DIGITS = 20
+"""Characters of a whole number. Python reads at most 4,300, and no setting has so many."""
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
 _INPUT_FORMATS = click.Choice(["auto", *FORMATS])
@@ -92,8 +94,9 @@ def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[
     """The settings of a file and of flags, which win. Raises as `load_settings` does."""
     from ..settings.sources import SHORT_NAMES, load_settings
 
-    if (flags["partitions"] or "").removeprefix("-").isdecimal():
-        flags["partitions"] = int(flags["partitions"])
+    partitions = flags["partitions"] or ""
+    if partitions.removeprefix("-").isdecimal() and len(partitions) <= _MAX_DIGITS:
+        flags["partitions"] = int(partitions)
     overrides = {
         SHORT_NAMES[name]: value
         for name, value in flags.items()
