@@ -44,9 +44,8 @@ def write_partitions(
     mark = secrets.token_hex(16)
     folder.subfolder(FOLDER).write(_MARK, mark.encode())
     write = delayed_task(_write)
-    tasks = [
-        write(folder, number, part, name, ColumnNames(*ends), mark) for number, part in enumerate(two.to_delayed())
-    ]
+    found = ColumnNames(ends[0], ends[1], columns.weight)
+    tasks = [write(folder, number, part, name, found, mark) for number, part in enumerate(two.to_delayed())]
     try:
         written = list(compute(*tasks))
     except (EdgemillError, MemoryError):

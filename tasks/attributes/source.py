@@ -107,13 +107,13 @@ def open_attributes(
         footers = list(readers.map(lambda found: read_parquet_footer(found, options), paths))
     first, names = footers[0].path, footers[0].schema.names if live is None else list(live.columns)
     id_column = _id_column(first, names, id_column)
-    refuse_folder_columns(path, names, folders, (id_column,))
+    refuse_folder_columns(path, first, names, folders, (id_column,))
     for footer in footers:
         types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
         found = id_type_of(footer.path, footer.schema.names, types, id_column)
         _refuse_other_ids(footer.path, found, id_column, id_type)
     chosen = _columns(first, names, id_column, columns, only_ids)
-    refuse_folder_columns(path, names, folders, chosen)
+    refuse_folder_columns(path, first, names, folders, chosen)
     schemas = {footer.path: footer.schema for footer in footers}
     if live is not None:
         live.refuse_columns([id_column, *chosen])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
+from .formats.formats import format_named_by
 from .head import Head
 
 USUAL_COLUMNS = (
@@ -24,6 +27,8 @@ USUAL_COLUMNS = (
 """Names of the two columns, in any case, that are tried in this order if the user names no columns. Those of Neo4j may
 have a name before them and a set of ids behind: `person:START_ID(Person)`.
 """
+_DUCKDB_READERS = {"parquet": "read_parquet", "csv": "read_csv", "tsv": "read_csv", "jsonl": "read_json"}
+"""Format → DuckDB's function that reads it."""
 _EXPECTED = USUAL_COLUMNS[:2]
 """Names that need no note."""
 _NEO4J = re.compile(r"[^:]*(:(?:start_|end_)?id)(?:\((.*)\))?", re.IGNORECASE)
@@ -90,16 +95,26 @@ def _without_parts(name: str) -> str:
     return name if neo4j is None else neo4j[1]
 
 
-def refuse_folder_columns(path: str, names: Collection[str], folders: Collection[str], columns: Sequence[str]) -> None:
-    """Raises InputError if one of `columns` is not among the `names` in the files but in the names of `folders`."""
-    for column in columns:
-        if column not in names and column in folders:
-            quoted = path.replace("'", "''")
-            raise InputError(
-                f"the values of column {column!r} of {path!r} are in the names of its folders, {column}=…, which only "
-                "--where reads, and not in its files: write them into the files, for example with DuckDB: "
-                f"COPY (FROM read_parquet('{quoted}/**/*.parquet', hive_partitioning = true)) TO 'edges.parquet'"
-            )
+def refuse_folder_columns(
+    path: str, file: str, names: Collection[str], folders: Collection[str], columns: Sequence[str]
+) -> None:
+    """Raises InputError if one of `columns` is not among the `names` in the files but in the names of `folders`. `file`
+    is one of the files.
+    """
+    column = next((one for one in columns if one not in names and one in folders), None)
+    if column is None:
+        return
+    name = PurePosixPath(file)
+    files = path if glob.has_magic(path) else f"{path.rstrip('/')}/**/*{name.suffix}"
+    quoted = files.replace("'", "''")
+    reader = _DUCKDB_READERS.get(format_named_by(file) or "parquet")
+    example = (
+        f", for example with DuckDB: COPY (FROM {reader}('{quoted}', hive_partitioning = true)) TO 'edges.parquet'"
+    )
+    raise InputError(
+        f"the values of column {column!r} of {path!r} are in the names of its folders, {column}=…, which only --where "
+        f"reads, and not in its files: write them into the files{example if reader else ''}"
+    )
 
 
 def refuse_two_sets(path: str, ends: tuple[str, str], is_declared: bool) -> None:

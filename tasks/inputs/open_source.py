@@ -70,7 +70,7 @@ def open_source(
     where = None if condition is None else filter_of(condition, heads, pruned)
     refuse_reserved(path, ends, reserved)
     weight = () if form.weights is None else (form.weights.column,)
-    refuse_folder_columns(path, names, folders, (*ends, *weight))
+    refuse_folder_columns(path, found.paths[0], names, folders, (*ends, *weight))
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = end_types(heads, ends, found.format, form)

@@ -193,7 +193,7 @@ def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
     raise TypeError(value)
 
 
-def _float(value: int | Decimal) -> float:
+def _float(value: int | Decimal | str) -> float:
     """The nearest number of 64 bits. Raises OverflowError for one that is too large or too small for it."""
     found = float(value)
     if math.isinf(found) or (value and not found):

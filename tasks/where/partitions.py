@@ -49,9 +49,9 @@ def partition_types(
             if text is not None:
                 own.append(text)
     types = {name: _type(texts) for name, texts in values.items()}
-    for name in types if condition is not None else ():
-        types[name] = _type_in(condition, name, types[name], values[name])
-    return types
+    if condition is None:
+        return types
+    return {name: _type_in(condition, name, kind, values[name]) for name, kind in types.items()}
 
 
 def _type_in(condition: Condition, name: str, kind: pa.DataType, texts: Sequence[str]) -> pa.DataType:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
@@ -122,7 +123,7 @@ TWICE: dict[str, tuple[list[str], Form]] = {
 def test_a_column_that_is_there_twice(tmp_path: Path, file: str, use: str) -> None:
     names, form = TWICE[use]
     WRITERS[file](named(*names), tmp_path / file)
-    ends = ("x", "dst") if use == "end" else (None, None)
+    ends: tuple[str | None, str | None] = ("x", "dst") if use == "end" else (None, None)
     with pytest.raises(InputError, match=rf"{tmp_path}/{file} has 2 columns named 'x'"):
         open_source(str(tmp_path), *ends, form=form)
 
@@ -152,15 +153,28 @@ def test_columns_of_vertices_that_are_there_twice(tmp_path: Path, columns: dict[
         (["a", "b"], (None, None), Form(weights=Weights("src")), "src"),
     ],
 )
+@pytest.mark.parametrize("file", ["a.parquet", "a.csv", "part-0.c000.snappy.parquet"])
+@pytest.mark.parametrize("is_glob", [False, True])
 def test_a_column_in_the_names_of_folders(
-    tmp_path: Path, names: list[str], ends: tuple[str | None, str | None], form: Form, column: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: list[str],
+    ends: tuple[str | None, str | None],
+    form: Form,
+    column: str,
+    file: str,
+    is_glob: bool,
 ) -> None:
+    """The command in the message writes them into the rows."""
+    monkeypatch.chdir(tmp_path)
     for value in (1, 2):
-        folder = tmp_path / f"src={value}"
-        folder.mkdir()
-        pq.write_table(named(*names), folder / "a.parquet")
-    with pytest.raises(InputError, match=rf"column '{column}' of .* names of its folders, {column}=….* COPY \(FROM"):
-        open_source(str(tmp_path), *ends, form=form)
+        folder = tmp_path / "it's" / f"src={value}"
+        folder.mkdir(parents=True)
+        WRITERS["a.csv" if file == "a.csv" else "a.parquet"](named(*names), folder / file)
+    with pytest.raises(InputError, match=rf"column '{column}' of .* names of its folders, {column}=…") as caught:
+        open_source(str(tmp_path / "it's" / "*" / "*" if is_glob else tmp_path / "it's"), *ends, form=form)
+    duckdb.sql(str(caught.value).partition("with DuckDB: ")[2])
+    assert sorted(pq.read_table("edges.parquet")["src"].to_pylist()) == [1, 2]
 
 
 @pytest.mark.parametrize("how", [{"id_column": "day"}, {"columns": ["day", "x"]}])
@@ -180,7 +194,7 @@ def test_two_kinds_of_ids_name_both_files(tmp_path: Path, file: str) -> None:
     assert all(part in str(caught.value) for part in (f"{tmp_path}/{file}", f"{tmp_path}/b{file}", "'src'"))
 
 
-class _Kms(pe.KmsClient):
+class _Kms(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
     """Keys that anybody can read."""
 
     def wrap_key(self, key: bytes, _: str) -> bytes:
