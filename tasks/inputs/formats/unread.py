@@ -135,12 +135,11 @@ def why_content_not_read(path: str, head: bytes, whole: bool, comment: str | Non
     found = _graph_format(head, whole, comment)
     if found is not None:
         return _unread_graph(path, found, head)
-    if head.lstrip()[:1] == b"<":
-        begins = head[:_MARKED_BYTES].lower()
-        if re.search(rb"<(!doctype\s+)?html[\s>]", begins):
-            return f"{path} is an HTML page, not data: its address may need a login or another path; download it again"
-        if b"<?xml" in begins:
-            return f"{path} is XML, which edgemill does not read: write its edges as CSV or Parquet"
+    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if re.match(rb"<(!doctype\s+html|html)[\s>]", begins, re.IGNORECASE):
+        return f"{path} is an HTML page, not data: its address may need a login or another path; download it again"
+    if begins.startswith(b"<?xml "):
+        return f"{path} is XML, which edgemill does not read: write its edges as CSV or Parquet"
     return None
 
 
@@ -180,8 +179,9 @@ def _graph_format(head: bytes, whole: bool, comment: str | None) -> str | None:
 
 
 def _is_xml(root: bytes) -> Callable[[Sequence[bytes]], bool]:
-    mark = re.compile(rb"<" + root + rb"[\s>]", re.IGNORECASE)
-    return lambda lines: lines[0].startswith(b"<") and any(mark.search(line) or line == b"<" + root for line in lines)
+    mark = re.compile(rb"<" + root + rb"([\s>]|$)", re.IGNORECASE)
+    begins = (b"<?xml", b"<!", b"<" + root)
+    return lambda lines: lines[0].lower().startswith(begins) and any(map(mark.search, lines))
 
 
 def _after(lines: Sequence[bytes], skipped: tuple[bytes, ...]) -> list[bytes]:
