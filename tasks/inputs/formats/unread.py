@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 from .formats import compression_of, format_of_bytes, suffix_of
@@ -91,6 +93,8 @@ _UNPACK: Mapping[str | None, str] = {"gzip": "gzip -dc", "zstd": "zstd -dc", "bz
 _MARKED_BYTES = 2**16
 """First bytes in which the marks of a format are searched."""
 
+_MARKED_LINES = 1_000
+"""First lines in which they are searched."""
 _GML_FIRST = (b"#", b"creator", b"version", b"comment")
 _PAJEK = re.compile(rb"\*(vertices\s+\d+|network\b|(arcs|edges)(list)?\s*$|matrix\s*$)", re.IGNORECASE)
 _DIMACS = re.compile(rb"p\s+[a-z_]+\s+\d+\s+\d+(\s+\d+)?")
@@ -98,6 +102,7 @@ _DIMACS_ROW = re.compile(rb"[ae]\s+\d+\s+\d+(\s+-?\d+)?|n\s+\d+\s+\S+|\d+\s+\d+"
 _DOT = re.compile(rb"(strict\s+)?(di)?graph(\s+[\w.\"]+)?\s*\{", re.IGNORECASE)
 _DL = re.compile(rb"dl\s+n\s*=\s*\d+", re.IGNORECASE)
 _DL_DATA = re.compile(rb"data\s*:", re.IGNORECASE)
+_METIS_SIZES = re.compile(rb"\d{1,19}(\s+\d{1,19}){1,3}")
 _METIS_KINDS = {0, 1, 10, 11, 100, 101, 110, 111}
 
 
@@ -169,13 +174,15 @@ def _unread_graph(path: str, format: str, head: bytes = b"") -> str:
 def _graph_format(head: bytes, whole: bool, comment: str | None) -> str | None:
     """The graph format that the first lines of a file mean; None for a table or anything else."""
     begins = head[:_MARKED_BYTES].removeprefix(b"\xef\xbb\xbf")
-    lines = [line for part in begins.splitlines() if (line := part.strip())]
+    lines = [line for part in begins.splitlines()[:_MARKED_LINES] if (line := part.strip())]
     if comment:
         lines = [line for line in lines if not line.startswith(comment.encode())]
     if not lines:
         return None
     found = next((name for name, test in _TESTS.items() if test(lines)), None)
-    return found or ("METIS" if _is_metis(head, whole) else None)
+    if found is None and _METIS_SIZES.fullmatch(next(iter(_after(lines, (b"%",))), b"")) and _is_metis(head, whole):
+        return "METIS"
+    return found
 
 
 def _is_xml(root: bytes) -> Callable[[Sequence[bytes]], bool]:
@@ -201,7 +208,7 @@ def _is_pajek(lines: Sequence[bytes]) -> bool:
 
 
 def _is_dimacs(lines: Sequence[bytes]) -> bool:
-    own = [line for line in lines if line.split(None, 1)[0] != b"c"][:2]
+    own = list(islice((line for line in lines if line.split(None, 1)[0] != b"c"), 2))
     return len(own) == 2 and bool(_DIMACS.fullmatch(own[0]) and _DIMACS_ROW.fullmatch(own[1]))
 
 
@@ -241,26 +248,24 @@ def _is_metis(head: bytes, whole: bool) -> bool:
     """Whether the lines are what METIS demands: the numbers of vertices and edges, and then the neighbours of each
     vertex, which name each other. A table is never taken for it: all its lines have equally many fields.
     """
-    lines = [line for line in head.split(b"\n") if not line.startswith(b"%")]
-    if not whole:
-        lines.pop()  # cut off
-    sizes = lines[0].split() if lines else []
-    if not 2 <= len(sizes) <= 4 or not all(size.isdigit() and len(size) < 20 for size in sizes):
+    lines = (line for line in io.BytesIO(head) if not line.startswith(b"%"))
+    sizes = next(lines, b"").split()
+    if not _METIS_SIZES.fullmatch(b" ".join(sizes)):
         return False
     vertices, edges, kind, weights = (int(size) for size in (*sizes, *(b"0", b"1")[len(sizes) - 2 :]))
-    while len(lines) > vertices + 1 and not lines[-1].strip():
-        lines.pop()
-    if kind not in _METIS_KINDS or len(lines) > vertices + 1 or (whole and len(lines) != vertices + 1):
+    if kind not in _METIS_KINDS:
         return False
     first, step = kind // 100 + (weights if kind // 10 % 10 else 0), 1 + kind % 10
     near: list[set[int]] = []
     widths = {len(sizes)}
-    for vertex, line in enumerate(lines[1:], 1):
+    for vertex, line in enumerate(lines, 1):
+        if not whole and not line.endswith(b"\n"):
+            break  # it is cut off
         row = line.split()
-        if not all(field.isdigit() and len(field) < 20 for field in row):
-            return False
-        own = {int(field) for field in row[first::step]}
-        if vertex in own or not all(0 < other <= vertices for other in own):
+        if vertex > vertices and not row:
+            continue
+        own = {int(field) if field.isdigit() and len(field) < 20 else 0 for field in row[first::step]}
+        if vertex > vertices or vertex in own or not all(0 < other <= vertices for other in own):
             return False
         if any(vertex not in near[other - 1] for other in own if other < vertex):
             return False
@@ -268,4 +273,6 @@ def _is_metis(head: bytes, whole: bool) -> bool:
         widths.add(len(row) or len(sizes))
     if any(other <= len(near) and vertex not in near[other - 1] for vertex, own in enumerate(near, 1) for other in own):
         return False
-    return len(widths) > 1 and not (whole and sum(map(len, near)) != 2 * edges)
+    if whole and (vertices - len(near) > 1 or sum(map(len, near)) != 2 * edges):
+        return False
+    return len(widths) > 1
