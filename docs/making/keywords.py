@@ -15,11 +15,13 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import get_args
 
 from edgemill.pipeline.messages.docstrings import field_docstrings
 from edgemill.pipeline.programs.catalogue import CATALOGUE, Entry
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
+from edgemill.tasks.inputs.formats.formats import FormatChoice
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
 PROGRAMS = FILE.with_name("programs.py")
@@ -161,7 +163,8 @@ def _kind(annotation: ast.expr) -> str:
     match annotation:
         case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
             annotation = kind
-    return ast.unparse(annotation).replace("tuple[str, ...]", "Sequence[str]")
+    text = ast.unparse(annotation).replace("tuple[str, ...]", "Sequence[str]")
+    return text.replace("FormatChoice", f"Literal{list(get_args(FormatChoice))}")
 
 
 def _formatted(text: str) -> str:

@@ -12,16 +12,16 @@ class InputSection(TypedDict, total=False):
 
     path: str | os.PathLike[str]
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     table_version: int | None
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
     source_column: str | None
-    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
+    """Column of the first endpoint; null finds it by its name, see docs/inputs.md."""
     target_column: str | None
-    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
+    """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool
@@ -49,7 +49,7 @@ class InputSection(TypedDict, total=False):
     isolated: bool
     """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_id: str | None
-    """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    """Id column of `input.vertices`; null finds it by its name, see docs/asking.md."""
     vertex_columns: Sequence[str] | None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
@@ -331,12 +331,12 @@ class RunKeywords(TypedDict, total=False):
     estimate: EstimateSection | Mapping[str, Any]
     """The command `estimate`."""
     source_column: str | None
-    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
+    """Column of the first endpoint; null finds it by its name, see docs/inputs.md."""
     target_column: str | None
-    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
+    """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     table_version: int | None
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
-    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
@@ -349,7 +349,7 @@ class RunKeywords(TypedDict, total=False):
     vertices: Any
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
-    """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    """Id column of `input.vertices`; null finds it by its name, see docs/asking.md."""
     overwrite: bool
     """Replace an existing result once the new one is complete."""
     output_format: Literal["parquet", "delta"]

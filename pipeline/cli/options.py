@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tasks.inputs.formats.formats import FORMATS
 from ..messages.escaping import in_json
 from ..messages.setting_names import SettingOrigin
 from ..monitor.terminal import console_on, echo
@@ -29,17 +30,19 @@ debug = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show a traceback with an error."
 )
 
+_MAX_DIGITS = 20
+"""Characters of a whole number. Python reads at most 4,300, and no setting has so many."""
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
-_INPUT_FORMATS = click.Choice(["auto", "parquet", "csv", "tsv", "jsonl", "arrow"])
+_INPUT_FORMATS = click.Choice(["auto", *FORMATS])
 _BIPARTITE = click.Choice(["prefix", "refuse"])
 _FORMATS = click.Choice(["parquet", "delta"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
     click.option("--input", help="Edges: a file, a folder, a glob, a table or a URL."),
     click.option("--output", help="Folder of the result, or a URL in an object store."),
-    click.option("--source-column", help="Column of the first endpoint. Default: src or source."),
-    click.option("--target-column", help="Column of the second endpoint. Default: dst or target."),
+    click.option("--source-column", help="Column of the first endpoint. Default: by its name, such as src."),
+    click.option("--target-column", help="Column of the second endpoint. Default: by its name, such as dst."),
     click.option(
         "--table-version", type=int, metavar="N", help="Version of a Delta table or snapshot id of an Iceberg table."
     ),
@@ -53,7 +56,7 @@ _RUN_OPTIONS = [
     click.option("--directed", is_flag=True, help="Edges point from source to target. Programs use this; λ does not."),
     click.option("--weight-column", metavar="COLUMN", help="Column of edge weights, for programs that use them."),
     click.option("--vertices", metavar="FILE", help="Vertex attributes in Parquet, such as names: one row per vertex."),
-    click.option("--vertex-id", metavar="COLUMN", help="Id column of --vertices. Default: id or vertex."),
+    click.option("--vertex-id", metavar="COLUMN", help="Id column of --vertices. Default: by its name, such as id."),
     click.option(
         "--programs", metavar="NAMES", help="What to compute: lambda, or lambda,pagerank,…; see edgemill programs."
     ),
@@ -93,8 +96,9 @@ def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[
     """The settings of a file and of flags, which win. Raises as `load_settings` does."""
     from ..settings.sources import SHORT_NAMES, load_settings
 
-    if (flags["partitions"] or "").removeprefix("-").isdecimal():
-        flags["partitions"] = int(flags["partitions"])
+    partitions = flags["partitions"] or ""
+    if partitions.removeprefix("-").isdecimal() and len(partitions) <= _MAX_DIGITS:
+        flags["partitions"] = int(partitions)
     overrides = {
         SHORT_NAMES[name]: value
         for name, value in flags.items()

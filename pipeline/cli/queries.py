@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..messages.escaping import one_line
+from ..messages.escaping import one_line, shown
 from ..monitor.terminal import echo
 from .options import console, debug, json_rows, print_json
 
@@ -15,8 +15,8 @@ def _member_count(ctx: click.Context, parameter: click.Parameter, text: str | No
     """Callback of `--members`: a number ≥ 0, or _NO_VALUE for the option without a value."""
     if text is None:
         return None
-    if text and not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is not a number; write --members after OUT to give it no number")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise click.BadParameter(f"{shown(text)} is not a number; write --members after OUT to give it no number")
     return int(text) if text else _NO_VALUE
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, InputError, UsageError
-from ...tasks.inputs.columns import check_columns
 from ...tasks.publish.writing import VALUE_COLUMNS, OutputFile
 from ...tasks.storage.folders import Folder
 from .frame_rows import rows_of_frame
@@ -40,14 +39,13 @@ def write_partitions(
 
     names = [str(column) for column in frame.columns]
     untyped = pa.schema([(one, pa.null()) for one in names])
-    ends = check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
+    ends = columns.find(name, untyped, VALUE_COLUMNS)
     two = frame[[frame.columns[names.index(end)] for end in ends]]
     mark = secrets.token_hex(16)
     folder.subfolder(FOLDER).write(_MARK, mark.encode())
     write = delayed_task(_write)
-    tasks = [
-        write(folder, number, part, name, ColumnNames(*ends), mark) for number, part in enumerate(two.to_delayed())
-    ]
+    found = ColumnNames(ends[0], ends[1], columns.weight)
+    tasks = [write(folder, number, part, name, found, mark) for number, part in enumerate(two.to_delayed())]
     try:
         written = list(compute(*tasks))
     except (EdgemillError, MemoryError):

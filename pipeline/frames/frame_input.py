@@ -53,16 +53,15 @@ class FrameInput:
                 raise UsageError(f"input.{option} is for files, and the input is a {self.name}: leave it out")
         if folder.is_local:
             Path(folder.url, FOLDER).mkdir(0o700)
-        checksums = self._write(settings, folder, compute)
-        ends = settings.source_column, settings.target_column
+        columns = ColumnNames(settings.source_column, settings.target_column, settings.weight_column)
+        checksums = self._write(columns, folder, compute)
         files = folder.subfolder(FOLDER)
         form = Form(bipartite=settings.bipartite, directed=settings.directed, weights=settings.weights)
-        source = open_source(files.url, *ends, files.options, VALUE_COLUMNS, form=form)
-        return replace(source, path=self.name, frame=Frame(self.name, tuple(checksums)))
+        source = open_source(files.url, columns.source, columns.target, files.options, VALUE_COLUMNS, form=form)
+        return replace(source, path=self.name, frame=Frame(self.name, tuple(checksums)), notes=columns.notes)
 
-    def _write(self, settings: InputSettings, folder: Folder, compute: Callable[..., Any]) -> list[str]:
+    def _write(self, columns: ColumnNames, folder: Folder, compute: Callable[..., Any]) -> list[str]:
         """Write the edges below `folder`. Returns the SHA-256 of each file."""
-        columns = ColumnNames(settings.source_column, settings.target_column, settings.weight_column)
         if is_dask_frame(self.frame):
             return [file.sha256 for file in write_partitions(self.frame, self.name, columns, folder, compute)]
         read = rows_of_graph if is_graph(self.frame) else rows_of_frame

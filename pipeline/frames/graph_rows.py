@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from ...tasks.errors import UsageError
-from ...tasks.inputs.columns import check_columns
 from .input_object import ColumnNames, EdgeBatches
 
 _BATCH_EDGES = 2**16
@@ -39,7 +38,7 @@ def rows_of_graph(graph: Any, name: str, columns: ColumnNames) -> EdgeBatches:
     kind, pairs = read(graph, name, columns.weight)
     weights = [] if columns.weight is None else [(columns.weight, pa.float64())]
     schema = pa.schema([*((end, kind) for end in _NAMES), *weights])
-    check_columns(name, schema, columns.source, columns.target, (), columns.weight)
+    columns.find(name, schema)
     return EdgeBatches(schema, (_batch(ends, schema, name) for ends in pairs))
 
 

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from ...tasks.inputs.columns import check_columns
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings
 
 
-@dataclass(frozen=True)
+@dataclass
 class ColumnNames:
-    """The names of the columns in the settings; None where the settings name none."""
+    """The columns of a frame with ids and weights: as the settings name them, and then as they were found."""
 
     source: str | None
     target: str | None
     weight: str | None = None
     """None if edges have no weights."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what the settings do not name."""
+
+    def find(self, name: str, schema: pa.Schema, reserved: Collection[str] = ()) -> tuple[str, ...]:
+        """The names of these columns in a frame, called `name` in messages. They are kept, with notes.
+
+        Raises InputError as `check_columns` does.
+        """
+        found, notes = check_columns(name, schema, self.source, self.target, reserved, self.weight)
+        self.source, self.target = found[:2]
+        self.notes += notes
+        return found
 
 
 @dataclass(frozen=True)

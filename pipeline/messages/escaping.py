@@ -1,4 +1,4 @@
-"""Escape characters that control a terminal or a page, so that they are shown as text.
+"""Escape characters that control a terminal or a page, so that they are shown as text, and cut long values.
 
 These are the control characters C0, DEL and C1, overrides and isolates of the text direction, and unpaired surrogates.
 Names of files, columns and vertices may contain them.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 
+_MAX_SHOWN = 200
+"""Characters of a value that a message shows."""
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _IN_TEXT = re.compile(f"[{_CONTROLS}]")
 _IN_LINE = re.compile(f"[{_CONTROLS}\t\n]")
@@ -27,6 +29,15 @@ def escaped(text: str) -> str:
 def one_line(text: str) -> str:
     """As `escaped`, with tabs and line breaks escaped too."""
     return _IN_LINE.sub(_visible, text)
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, for a message. Long ones are cut."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write integers of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 def in_json(text: str) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id, parse_id
 from ..calls.arguments import ResultOrPath, open_result, plain_id
+from ..messages.escaping import shown
 from ..messages.setting_names import naming_keywords
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
@@ -78,7 +79,7 @@ def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
     key = parse_vertex_id(vertex, result)
     found = find(result, Vertex, key)
     if found is None:
-        raise UsageError(f"there is no vertex {display_id(key)!r} in {result.place}")
+        raise UsageError(f"there is no vertex {shown(display_id(key))} in {result.place}")
     return found
 
 
@@ -272,5 +273,5 @@ def parse_vertex_id(vertex: AnyId, result: Result) -> int | str | bytes:
         pa.scalar(key, id_type)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         kinds = result.manifest.input.id_type
-        raise UsageError(f"{vertex!r} is not an id of {result.place}: its ids are {kinds}") from None
+        raise UsageError(f"{shown(vertex)} is not an id of {result.place}: its ids are {kinds}") from None
     return key

@@ -8,6 +8,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
+from ...tasks.inputs.formats.formats import FormatChoice
 from ...tasks.storage.own_files import plain_name
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.where.condition import parse_where
@@ -19,16 +20,16 @@ class InputSettings(Section):
 
     path: str = Field(min_length=1)
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"] = "auto"
+    format: FormatChoice = "auto"
     """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None = Field(None, min_length=1)
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     table_version: int | None = Field(None, ge=0)
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
     source_column: str | None = None
-    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
+    """Column of the first endpoint; null finds it by its name, see docs/inputs.md."""
     target_column: str | None = None
-    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
+    """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool = False
@@ -56,7 +57,7 @@ class InputSettings(Section):
     isolated: bool = False
     """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_id: str | None = None
-    """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    """Id column of `input.vertices`; null finds it by its name, see docs/asking.md."""
     vertex_columns: tuple[str, ...] | None = None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None = None

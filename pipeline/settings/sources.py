@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ...tasks.errors import KeywordError, UsageError
-from ..messages.escaping import has_controls
+from ..messages.escaping import has_controls, shown
 from ..messages.suggesting import did_you_mean
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
@@ -284,7 +284,7 @@ def _explain(problem: ErrorDetails, known: Mapping[str, type[BaseModel]]) -> str
         case _:
             why = problem["msg"].replace("Input should be", "must be")
     secret = ".storage_options" in name or name in ("input", "output", "checkpoint")
-    return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
+    return f"{name}: {why}" if secret else f"{name}: {why}, got {shown(problem['input'])}"
 
 
 def _suggestion(name: str, known: Mapping[str, type[BaseModel]]) -> str:

@@ -53,7 +53,7 @@ def _of_file(name: str) -> list[str]:
         content = Path(path or name).read_bytes()
     except OSError as error:
         raise ValueError(f"cannot read the file of ids {path or name!r}: {error.strerror or error}") from error
-    if content.startswith(b"PAR1"):
+    if content.startswith((b"PAR1", b"PARE")):
         return _of_parquet(path, column)
     if column:
         raise ValueError(f"{path!r} is no Parquet file, so it has no column {column!r}: write one id in each line")
@@ -76,9 +76,12 @@ def _of_parquet(path: str, column: str) -> list[str]:
             known = ", ".join(map(repr, names))
             which = f"no column {column!r}" if column else "several columns, none of them 'id'"
             raise ValueError(f"{path!r} has {which}; it has {known}: name one, as in @{path}:COLUMN")
+        if (count := names.count(chosen)) > 1:
+            raise ValueError(f"{path!r} has {count} columns named {chosen!r}: rename all but one")
         found = pq.read_table(path, columns=[chosen])[chosen]
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path!r} cannot be read as Parquet: {error}") from error
+        why = f"is encrypted: {error}" if "decrypt" in str(error) else f"cannot be read as Parquet: {error}"
+        raise ValueError(f"{path!r} {why}") from error
     if found.null_count:
         raise ValueError(f"column {chosen!r} of {path!r} has {found.null_count:,} nulls: leave them out")
     return [id_text(display_id(value)) for value in found.to_pylist()]

@@ -20,7 +20,7 @@ from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.lookup import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
 from ...tasks.inputs.formats.form import Weights
-from ...tasks.inputs.sources import Block, Source
+from ...tasks.inputs.sources import Block, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
@@ -84,7 +84,7 @@ def read(
     """Read all blocks. Returns [blocks] BlockEdges, or PackedRows if `packed`, and the counts of their rows.
 
     Arrays are placed in `space`, here and in the stages that follow. Raises InputError for null ids, with their number
-    in all blocks, unless `nulls` is "drop".
+    in all blocks, unless `nulls` is "drop", and for a Matrix Market file with other entries than it says.
     """
     engine = engine.for_tasks(len(blocks))
     with events.stage("read", len(blocks)) as stage:
@@ -92,6 +92,7 @@ def read(
         tasks = engine.map("read", function, [(source, block, space) for block in blocks])
         engine.wait(tasks, stage)
         counts = engine.peek(tasks, _row_counts)
+    refuse_other_counts(source, blocks, [count.rows for count in counts])
     left_out = sum((count.left_out for count in counts), LeftOut())
     if nulls == "refuse":
         refuse_nulls(without_passwords(source.path), (source.source_column, source.target_column), left_out)

@@ -15,7 +15,7 @@ from ..ids.display import display_id
 from ..ids.id_types import from_internal, to_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds
-from ..inputs.formats.parquet import open_parquet
+from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.opening import READ_ERRORS, error_reason
 from ..messages import Bundle, bundle
 from ..publish.writing import OutputFile, write_table
@@ -129,7 +129,7 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
         with open_parquet(own.path, own.version, source.storage_options) as opened:
             table = opened.read_row_groups([group], columns=columns).select(columns)
     except READ_ERRORS as error:
-        raise InputError(
+        raise encrypted(own.path, error) or InputError(
             f"{own.path}: row group {group} cannot be read: {error_reason(error)}; the file is damaged or changed "
             "during the run: write it again"
         ) from error

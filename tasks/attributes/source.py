@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,17 +11,19 @@ import pyarrow as pa
 
 from ..errors import InputAbsent, InputError
 from ..inputs.columns import id_type as id_type_of
-from ..inputs.columns import is_uuid
+from ..inputs.columns import is_uuid, refuse_folder_columns, usual_name
 from ..inputs.finding import find_files
 from ..inputs.formats.parquet import read_parquet_footer
 from ..inputs.sources import FOOTER_READERS, SourceFile
 from ..tables.finding import table_at
 from ..tables.live import Table
+from ..where.partitions import texts_of_path
 
 RESERVED = ("id", "degree_inside", "degree", "triangles", "lambda")
 """Names that attributes cannot have: tables with attributes have these columns themselves."""
 
-_USUAL_IDS = ("id", "vertex")
+_USUAL_IDS = ("id", "vertex", "node", ":ID", "~id")
+"""Names of the column of ids, in any case, that are tried in this order if the user names no column."""
 _USUAL_LABELS = ("label", "name")
 
 _BLOCK_BYTES = 2**28
@@ -84,7 +86,7 @@ def open_attributes(
 ) -> AttributeSource:
     """Find the Parquet files of a file, folder, glob, table or fsspec URL, and check their columns. Reads footers only.
 
-    `id_type` is the type of the ids in the edges. Defaults: `id_column` is `id` or `vertex`; `columns` are all others;
+    `id_type` is the type of the ids in the edges. Defaults: `id_column` is found by its name; `columns` are all others;
     `label` is `label` or `name`, or else the only string attribute. `only_ids` allows a table without attributes.
 
     Raises InputError, which names the file and the column, if nothing is found, a footer cannot be read, a column is
@@ -93,19 +95,25 @@ def open_attributes(
     options = dict(storage_options or {})
     folder = table_at(path, options)
     live = None if folder is None else folder.live_files(None)
+    folders: Collection[str] = ()
     try:
-        paths = _parquet_files(path, options) if live is None else live.paths
+        if live is None:
+            paths, folders = _parquet_files(path, options)
+        else:
+            paths = live.paths
     except InputAbsent as error:
         raise InputError(str(error).replace("input ", "--vertices ", 1)) from error
     with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
         footers = list(readers.map(lambda found: read_parquet_footer(found, options), paths))
     first, names = footers[0].path, footers[0].schema.names if live is None else list(live.columns)
     id_column = _id_column(first, names, id_column)
+    refuse_folder_columns(path, first, names, folders, (id_column,))
     for footer in footers:
         types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
         found = id_type_of(footer.path, footer.schema.names, types, id_column)
         _refuse_other_ids(footer.path, found, id_column, id_type)
     chosen = _columns(first, names, id_column, columns, only_ids)
+    refuse_folder_columns(path, first, names, folders, chosen)
     schemas = {footer.path: footer.schema for footer in footers}
     if live is not None:
         live.refuse_columns([id_column, *chosen])
@@ -143,7 +151,8 @@ def plan_attribute_blocks(source: AttributeSource, rows_per_block: int) -> list[
     return [AttributeBlock(number, tuple(groups)) for number, groups in enumerate(blocks)]
 
 
-def _parquet_files(path: str, options: Mapping[str, Any]) -> list[str]:
+def _parquet_files(path: str, options: Mapping[str, Any]) -> tuple[Sequence[str], Collection[str]]:
+    """The files of the input, and the columns whose values are in the names of their folders."""
     found = find_files(path, options)
     if found.format != "parquet":
         quoted = path.replace("'", "''")
@@ -151,13 +160,13 @@ def _parquet_files(path: str, options: Mapping[str, Any]) -> list[str]:
             f"--vertices {path!r} is {found.format}, but attributes must be Parquet: convert it, for example "
             f"with DuckDB: COPY (SELECT * FROM '{quoted}') TO 'vertices.parquet'"
         )
-    return found.paths
+    return found.paths, texts_of_path(found.root, found.paths[0]).keys()
 
 
 def _id_column(path: str, names: Sequence[str], named: str | None) -> str:
     if named is not None:
         return named
-    found = next((name for name in _USUAL_IDS if name in names), None)
+    found = next((name for usual in _USUAL_IDS if (name := usual_name(names, usual)) is not None), None)
     if found is None:
         raise InputError(
             f"{path} has no column 'id' or 'vertex'; it has {', '.join(map(repr, names))}: name the column of ids "
@@ -184,8 +193,6 @@ def _columns(path: str, names: Sequence[str], id_column: str, named: Sequence[st
                 f"{path}: column {name!r} has a name that the result uses itself: rename it, or choose others with "
                 "input.vertex_columns"
             )
-        if names.count(name) > 1:
-            raise InputError(f"{path} has {names.count(name)} columns named {name!r}; rename all but one")
         if name == id_column:
             raise InputError(f"input.vertex_columns has {name!r}, which is the id column: leave it out")
     if not chosen and not only_ids:
@@ -203,6 +210,8 @@ def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
         if name not in schema.names:
             known = ", ".join(map(repr, schema.names))
             raise InputError(f"{path} has no column {name!r}; it has {known}: see input.vertex_columns")
+        if (count := schema.names.count(name)) > 1:
+            raise InputError(f"{path} has {count} columns named {name!r}; rename all but one")
         kind = schema.field(name).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type

@@ -15,7 +15,8 @@ from ..ids import identity
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.formats.ipc import ipc_batches
-from ..inputs.formats.parquet import open_parquet
+from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
+from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.formats.pruning import matching_row_groups
 from ..inputs.formats.text import explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
@@ -265,6 +266,8 @@ def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.
         with open_version(file.path, file.version, source.storage_options) as opened:
             if layout.format == "arrow":
                 found = ipc_batches(opened, _columns(source), span)
+            elif file.matrix is not None:
+                found = matrix_batches(opened, file.path, file.matrix, _columns(source), span)
             else:
                 found = text_batches(opened, file.path, layout, file.names, span)
             for batch in found:
@@ -273,7 +276,10 @@ def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.
         explained = None
         if layout.format != "arrow":
             with open_version(file.path, file.version, source.storage_options) as opened:
-                explained = explain_text(opened, file.path, layout, file.names, span, error)
+                if file.matrix is not None:
+                    explained = explain_matrix(opened, file.path, file.matrix, span)
+                else:
+                    explained = explain_text(opened, file.path, layout, file.names, span, error)
         raise explained or InputError(
             f"{file.path} cannot be read: {error_reason(error)}; the file is damaged or changed during the run: "
             "write it again"
@@ -303,7 +309,7 @@ def _read_whole(source: Source, piece: Piece) -> pa.Table:
 
 
 def _unreadable(source: Source, piece: Piece, error: BaseException) -> InputError:
-    return InputError(
+    return encrypted(source.files[piece.file].path, error) or InputError(
         f"{source.files[piece.file].path}: {_damaged_group(source, piece)} cannot be read: {error_reason(error)}; "
         "the file is damaged or changed during the run: write it again"
     )

@@ -2,41 +2,129 @@
 
 from __future__ import annotations
 
+import glob
+import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
+from .formats.formats import format_named_by
 from .head import Head
 
-USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
-"""Names that are tried, in this order, if the user names no columns."""
+USUAL_COLUMNS = (
+    ("src", "dst"),
+    ("source", "target"),
+    ("from", "to"),
+    (":START_ID", ":END_ID"),
+    ("u", "v"),
+    ("node_1", "node_2"),
+    ("source", "destination"),
+    ("~from", "~to"),
+)
+"""Names of the two columns, in any case, that are tried in this order if the user names no columns. Those of Neo4j may
+have a name before them and a set of ids behind: `person:START_ID(Person)`.
+"""
+_DUCKDB_READERS = {"parquet": "read_parquet", "csv": "read_csv", "tsv": "read_csv", "jsonl": "read_json"}
+"""Format → DuckDB's function that reads it."""
+_EXPECTED = USUAL_COLUMNS[:2]
+"""Names that need no note."""
+_NEO4J = re.compile(r"[^:]*(:(?:start_|end_)?id)(?:\((.*)\))?", re.IGNORECASE)
+_NAMING = "--source-column and --target-column"
 
 
-def choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str, bool]:
-    """The source and target column of a file with the columns `names`. True if they were guessed, as the only two.
+def choose_columns(
+    path: str, names: Sequence[str], source: str | None, target: str | None, folders: Collection[str] = ()
+) -> tuple[str, str, tuple[str, ...]]:
+    """The source and target column of a file with the columns `names`, and sentences on what was not named by the user.
 
-    Raises InputError if they are ambiguous.
+    `folders` are columns whose values are in the names of folders: they are only chosen if the file has no such pair.
+    Raises InputError if the columns are ambiguous.
     """
     if source is not None and source == target:
         raise InputError(f"source and target column are both {source!r}; name two different columns")
     if source is not None and target is not None:
-        return source, target, False
-    for pair in USUAL_COLUMNS:
-        if set(pair) <= set(names) and source in (None, pair[0]) and target in (None, pair[1]):
-            return *pair, False
+        return source, target, ()
+    usual = _usual_pairs(names, source, target) or _usual_pairs([*names, *({*folders} - {*names})], source, target)
+    if usual:
+        (one, other), *rest = usual
+        others = "".join(f", and not {first!r} and {second!r}" for first, second in rest)
+        if (one, other) in _EXPECTED and not rest:
+            return one, other, ()
+        note = f"columns {one!r} and {other!r} are taken as the two ends of an edge, by their names{others}"
+        return one, other, (f"{note}: name others with {_NAMING}",)
     if len(names) == 2:
         named = source if source is not None else target
         if named is None:
-            return names[0], names[1], True
+            note = (
+                f"columns {names[0]!r} and {names[1]!r} are taken as the two ends of an edge, with ids of one kind: "
+                f"name them with {_NAMING}, or, if the same id means different things in "
+                "each, say --bipartite prefix"
+            )
+            return names[0], names[1], (note,)
         if named in names:
             other = names[1 - names.index(named)]
-            return (named, other, False) if source is not None else (other, named, False)
+            return (named, other, ()) if source is not None else (other, named, ())
     raise InputError(
-        f"cannot tell which columns of {path} are the ends of an edge; it has {listed(names)}: "
-        "name them with --source-column and --target-column"
+        f"cannot tell which columns of {path} are the ends of an edge; it has {listed(names)}: name them with {_NAMING}"
     )
+
+
+def _usual_pairs(names: Sequence[str], source: str | None, target: str | None) -> list[tuple[str, str]]:
+    """Pairs of columns with the names of USUAL_COLUMNS, in that order."""
+    pairs = [(usual_name(names, one), usual_name(names, other)) for one, other in USUAL_COLUMNS]
+    return [
+        (one, other)
+        for one, other in pairs
+        if one is not None and other is not None and source in (None, one) and target in (None, other)
+    ]
+
+
+def usual_name(names: Sequence[str], usual: str) -> str | None:
+    """The column of this name, or the only one that has it in another case; None if there is none."""
+    if usual in names:
+        return usual
+    found = [name for name in names if _without_parts(name).lower() == usual.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _without_parts(name: str) -> str:
+    neo4j = _NEO4J.fullmatch(name)
+    return name if neo4j is None else neo4j[1]
+
+
+def refuse_folder_columns(
+    path: str, file: str, names: Collection[str], folders: Collection[str], columns: Sequence[str]
+) -> None:
+    """Raises InputError if one of `columns` is not among the `names` in the files but in the names of `folders`. `file`
+    is one of the files.
+    """
+    column = next((one for one in columns if one not in names and one in folders), None)
+    if column is None:
+        return
+    name = PurePosixPath(file)
+    files = path if glob.has_magic(path) else f"{path.rstrip('/')}/**/*{name.suffix}"
+    quoted = files.replace("'", "''")
+    reader = _DUCKDB_READERS.get(format_named_by(file) or "parquet")
+    example = (
+        f", for example with DuckDB: COPY (FROM {reader}('{quoted}', hive_partitioning = true)) TO 'edges.parquet'"
+    )
+    raise InputError(
+        f"the values of column {column!r} of {path!r} are in the names of its folders, {column}=…, which only --where "
+        f"reads, and not in its files: write them into the files{example if reader else ''}"
+    )
+
+
+def refuse_two_sets(path: str, ends: tuple[str, str], is_declared: bool) -> None:
+    """Raises InputError if Neo4j's names of the columns are of two sets of ids, unless the user declared two sets."""
+    spaces = [found[2] for end in ends if (found := _NEO4J.fullmatch(end)) and found[2]]
+    if len(set(spaces)) > 1 and not is_declared:
+        raise InputError(
+            f"columns {ends[0]!r} and {ends[1]!r} of {path!r} are of two sets of ids, {spaces[0]} and {spaces[1]}, and "
+            "the same id may be in both: keep them apart with --bipartite prefix"
+        )
 
 
 def check_columns(
@@ -46,21 +134,21 @@ def check_columns(
     target_column: str | None = None,
     reserved: Collection[str] = (),
     weight_column: str | None = None,
-) -> tuple[str, ...]:
-    """The source and target column of a frame, chosen as `open_source` does, and the column of weights, if any;
-    `name` is the frame in messages.
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The source and target column of a frame, chosen as `open_source` does, and the column of weights, if any; and
+    sentences on what the user did not name. `name` is the frame in messages.
 
     Raises InputError if they are ambiguous, missing, of an unusable type or `reserved`.
     """
-    source, target, _ = choose_columns(name, schema.names, source_column, target_column)
+    source, target, notes = choose_columns(name, schema.names, source_column, target_column)
     refuse_reserved(name, (source, target), reserved)
     types = dict(zip(schema.names, schema.types, strict=True))
-    found = [id_type(name, schema.names, types, end) for end in (source, target)]
-    common_type(name, [kind for kind in found if not pa.types.is_null(kind)])
+    found = [(name, end, id_type(name, schema.names, types, end)) for end in (source, target)]
+    common_type([own for own in found if not pa.types.is_null(own[2])])
     if weight_column is None:
-        return source, target
+        return (source, target), notes
     refuse_weight(name, schema.names, types, weight_column)
-    return source, target, weight_column
+    return (source, target, weight_column), notes
 
 
 def refuse_weight(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], column: str) -> None:
@@ -122,23 +210,26 @@ def is_uuid(column_type: pa.DataType) -> bool:
     return bool(pa.types.is_fixed_size_binary(column_type) and column_type.byte_width == 16)
 
 
-def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
-    """The narrowest type that holds all of `types`. uint64 and a signed type become int64, with ids up to 2^63-1.
+def common_type(found: Sequence[tuple[str, str, pa.DataType]]) -> pa.DataType:
+    """The narrowest type that holds all ids. uint64 and a signed type become int64, with ids up to 2^63-1.
 
-    Raises InputError if some are integers and others strings or UUIDs.
+    `found` has the file, the column and its type. Raises InputError if some are integers and others strings or UUIDs.
     """
-    if not types:
+    if not found:
         return pa.int64()
-    uuids = [column_type for column_type in types if is_uuid(column_type)]
-    integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
-    strings = len(types) - len(integers) - len(uuids)
-    counted = (("integers", len(integers)), ("UUIDs", len(uuids)), ("strings", strings))
-    kinds = [name for name, count in counted if count]
+    kinds: dict[str, tuple[str, str]] = {}
+    for path, column, kind in found:
+        kinds.setdefault(_kind(kind), (path, column))
     if len(kinds) > 1:
+        (one, (path, column)), (other, (other_path, other_column)) = list(kinds.items())[:2]
+        place = "" if other_path == path else f" of {other_path}"
         raise InputError(
-            f"the id columns of input {path!r} are {kinds[0]} in one column or file and {kinds[1]} in another: cast "
-            "them"
+            f"{path}: column {column!r} has {one}, and column {other_column!r}{place} has {other}: cast all ids to one "
+            "type"
         )
+    types = {kind for *_, kind in found}
+    uuids = types if "UUIDs" in kinds else set()
+    integers = types if "integers" in kinds else set()
     if uuids:
         return pa.uuid() if pa.uuid() in uuids else pa.binary(16)
     if not integers:
@@ -149,6 +240,11 @@ def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
         return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
     width = min(max(signed, 2 * unsigned), 64)
     return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
+
+
+def _kind(kind: pa.DataType) -> str:
+    """The kind of ids with this type, in words."""
+    return "integers" if pa.types.is_integer(kind) else "UUIDs" if is_uuid(kind) else "strings"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -14,18 +14,22 @@ from ..storage.folders import file_system
 from ..storage.stores import store_errors
 from ..tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
 from ..tables.live import LiveFiles
-from .formats.form import FormatChoice
 from .formats.formats import (
     DATA_SUFFIXES,
+    FORMATS,
     OTHER_SUFFIXES,
     Format,
+    FormatChoice,
+    compression_of,
     format_named_by,
     format_of_bytes,
     suffix_of,
-    why_not_read,
 )
+from .formats.lines import decompressed
+from .formats.unread import why_content_not_read, why_not_read
+from .opening import READ_ERRORS
 
-_HEAD_BYTES = 8
+_HEAD_BYTES = 2**16
 _NAMED = 3
 """Files of each format that a message names."""
 
@@ -142,7 +146,7 @@ def _in_folder(filesystem: Any, path: str, folder: str, format_choice: FormatCho
         own = [name for name in [*strong, *weak] if format_named_by(name) == format_choice]
         found, format = sorted(own) or [name for name in names if format_named_by(name) is None], format_choice
     elif found:
-        format = _one_format(path, found)
+        format = _one_format(path, found) if strong else _marked(filesystem, found[0]) or _one_format(path, found)
     else:
         _refuse_unread(names)
     refuse_parts_of_tables(path, filesystem, found, listed)
@@ -155,19 +159,37 @@ def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: 
         return format_choice
     unnamed = [name for name in files if format_named_by(name) is None]
     if not unnamed:
-        return _one_format(path, files)
-    _refuse_unread(unnamed)
-    with filesystem.open(unnamed[0], "rb") as file:
-        detected = format_of_bytes(file.read(_HEAD_BYTES))
+        format = _one_format(path, files)
+        return format if suffix_of(files[0]) in DATA_SUFFIXES else _marked(filesystem, files[0]) or format
+    head, whole = _head(filesystem, unnamed[0])
+    detected = format_of_bytes(head)
     if detected is None:
+        if (why := why_content_not_read(unnamed[0], head, whole)) is not None:
+            raise InputError(why)
+        _refuse_unread(unnamed)
         raise InputError(
             f"cannot tell the format of {unnamed[0]}: its name has no suffix that says so; "
-            "name it with --input-format: parquet, csv, tsv, jsonl or arrow"
+            f"name it with --input-format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
     named = [name for name in files if name not in set(unnamed)]
     if named and _one_format(path, named) != detected:
         raise InputError(_mixed(path, {detected: unnamed, _one_format(path, named): named}))
     return detected
+
+
+def _marked(filesystem: Any, name: str) -> Format | None:
+    """The format that the first bytes of a file mean; None for other text."""
+    return format_of_bytes(_head(filesystem, name)[0])
+
+
+def _head(filesystem: Any, name: str) -> tuple[bytes, bool]:
+    """The first bytes of a file, and whether it has no further ones; none if they cannot be decompressed."""
+    with filesystem.open(name, "rb") as file:
+        try:
+            head = decompressed(file, compression_of(name)).read(_HEAD_BYTES)
+        except READ_ERRORS:
+            return b"", False
+    return head, len(head) < _HEAD_BYTES
 
 
 def _one_format(path: str, files: Sequence[str]) -> Format:
@@ -199,5 +221,5 @@ def _refuse_unread(names: Sequence[str]) -> None:
 def _empty(path: str, format_choice: FormatChoice) -> str:
     if format_choice not in ("auto", "parquet"):
         return f"input {path!r} is a folder without {format_choice} files"
-    others = "" if format_choice == "parquet" else ", and without CSV, TSV, JSON lines or Arrow files"
+    others = "" if format_choice == "parquet" else ", and without CSV, TSV, JSON lines, Matrix Market or Arrow files"
     return f"input {path!r} is a folder without *.parquet files{others}"

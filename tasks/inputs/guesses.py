@@ -49,8 +49,8 @@ def row_layout(
     return Layout(format, text.delimiter, text.header, text.comment, tuple(types.items()))
 
 
-def guess_notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, form: Form) -> tuple[str, ...]:
-    """Sentences on what was guessed, with the setting that says otherwise. `guessed` is about the columns `ends`."""
+def guess_notes(heads: Sequence[Head], form: Form) -> tuple[str, ...]:
+    """Sentences on what was guessed about text, with the setting that says otherwise."""
     notes = []
     text, first = heads[0].text, heads[0]
     columns = ", ".join(first.names)
@@ -60,11 +60,5 @@ def guess_notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, for
         notes.append(
             f"the first line of {first.path} is taken as the names of its columns, {columns}: "
             "if it is a row, say --set input.header=false"
-        )
-    if guessed:
-        notes.append(
-            f"columns {ends[0]!r} and {ends[1]!r} are taken as the two ends of an edge, with ids of one kind: "
-            "name them with --source-column and --target-column, or, if the same id means different things in "
-            "each, say --bipartite prefix"
         )
     return tuple(notes)

@@ -16,6 +16,7 @@ from ..storage.file_versions import size_and_version
 from .formats.form import Form
 from .formats.formats import Format, compression_of, is_text
 from .formats.ipc import read_ipc_head
+from .formats.matrix_market import Matrix, read_matrix_head, refuse_matrix
 from .formats.parquet import Footer, read_parquet_footer
 from .formats.text_heads import TextHead, read_text_head
 from .opening import READ_ERRORS, error_reason, open_bytes
@@ -52,6 +53,9 @@ class Head:
     text: TextHead | None = None
     """None except for CSV, TSV and JSON lines."""
 
+    matrix: Matrix | None = None
+    """None except for Matrix Market."""
+
 
 def read_heads(
     readers: Executor, paths: Sequence[str], format: Format, form: Form, options: Mapping[str, Any]
@@ -62,6 +66,8 @@ def read_heads(
     """
     if format == "parquet":
         return list(readers.map(partial(_parquet, options=options), paths))
+    if format == "mtx":
+        return list(readers.map(partial(_matrix, form=form, options=options), paths))
     if not is_text(format):
         return list(readers.map(partial(_ipc, options=options), paths))
     first = _text(paths[0], format, form, options, None)
@@ -106,21 +112,41 @@ def _ipc(path: str, options: Mapping[str, Any]) -> Head:
     return Head(path, size, version, tuple(schema.names), types, rows, spans)
 
 
+def _matrix(path: str, form: Form, options: Mapping[str, Any]) -> Head:
+    try:
+        size, version = _size(path, options)
+        with open_bytes(path, options) as file:
+            found = read_matrix_head(file, path, size)
+    except READ_ERRORS as error:
+        raise _unreadable_text(path, "mtx", error) from error
+    refuse_matrix(path, found, form)
+    spans = _spans(path, found.start, size)
+    share = found.entries / max(1, size - found.start)
+    rows = tuple(max(1, found.entries if stop is None else round((stop - start) * share)) for start, stop in spans)
+    return Head(path, size, version, tuple(found.types), found.types, rows, spans, matrix=found)
+
+
+def _spans(path: str, start: int, size: int) -> tuple[tuple[int, int | None], ...]:
+    """The byte ranges of a text file from its first row on; a compressed file has one."""
+    if compression_of(path) is not None:
+        return ((0, None),)
+    return tuple(pairwise([*range(start, size, SPLIT_BYTES), size]))
+
+
+def _unreadable_text(path: str, format: Format, error: BaseException) -> InputError:
+    return InputError(
+        f"{path} cannot be read as {format}: {error_reason(error)}; it was cut short or is damaged: write it again"
+    )
+
+
 def _text(path: str, format: Format, form: Form, options: Mapping[str, Any], first: TextHead | None) -> Head:
     try:
         size, version = _size(path, options)
         with open_bytes(path, options) as file:
             found = read_text_head(file, path, size, format, form, first)
     except READ_ERRORS as error:
-        raise InputError(
-            f"{path} cannot be read as {format}: {error_reason(error)}; it was cut short or is damaged: write it again"
-        ) from error
-    spans: tuple[tuple[int, int | None], ...]
-    if compression_of(path) is not None:
-        spans = ((0, None),)
-    else:
-        ends = [*range(0, size, SPLIT_BYTES), size]
-        spans = tuple(pairwise(ends))
+        raise _unreadable_text(path, format, error) from error
+    spans = _spans(path, 0, size)
     sizes = [size if stop is None else stop - start for start, stop in spans]
     rows = tuple(
         max(1, round(own / found.row_bytes)) if found.row_bytes else 1 for own in sizes

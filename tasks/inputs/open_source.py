@@ -10,7 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from ..where.condition import parse_where
-from .columns import choose_columns, refuse_columns, refuse_reserved
+from ..where.partitions import texts_of_path
+from .columns import (
+    choose_columns,
+    refuse_columns,
+    refuse_folder_columns,
+    refuse_reserved,
+    refuse_two_sets,
+)
 from .finding import find_input
 from .formats.form import Form
 from .formats.formats import is_text
@@ -56,15 +63,18 @@ def open_source(
     ):
         heads = read_heads(readers, pruned.paths, found.format, form, options)
     names = heads[0].names if live is None else list(live.columns)
-    source_column, target_column, guessed = choose_columns(pruned.paths[0], names, source_column, target_column)
+    folders = () if live is not None else tuple(texts_of_path(found.root, found.paths[0]))
+    source_column, target_column, notes = choose_columns(pruned.paths[0], names, source_column, target_column, folders)
     ends = source_column, target_column
+    refuse_two_sets(path, ends, form.bipartite is not None)
     where = None if condition is None else filter_of(condition, heads, pruned)
     refuse_reserved(path, ends, reserved)
     weight = () if form.weights is None else (form.weights.column,)
+    refuse_folder_columns(path, found.paths[0], names, folders, (*ends, *weight))
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = end_types(heads, ends, found.format, form)
-    common = input_type(path, heads, types, found.format, form)
+    common = input_type(heads, types, found.format, form)
     if form.weights is not None:
         refuse_weights(heads, ends, form.weights.column)
     prefixes = id_prefixes(ends) if form.bipartite == "prefix" else None
@@ -79,6 +89,7 @@ def open_source(
             head.spans,
             head.names if is_text(found.format) else (),
             constants,
+            head.matrix,
         )
         for head, constants in zip(heads, pruned.constants, strict=True)
     )
@@ -99,5 +110,5 @@ def open_source(
         directed=form.directed,
         weights=form.weights,
         prefixes=prefixes,
-        notes=guess_notes(heads, ends, guessed, form),
+        notes=(*guess_notes(heads, form), *notes),
     )

@@ -48,7 +48,7 @@ def prune_files(found: FoundFiles, condition: Condition | None, live: LiveFiles 
         named = {name for name in named if name in live.columns and not live.columns[name].in_files}
     in_paths = [texts_of_path(found.root, path) for path in found.paths]
     texts = [{name: text for name, text in own.items() if name in named} for own in in_paths]
-    types = partition_types(texts)
+    types = partition_types(texts, condition)
     others = tuple(dict.fromkeys(name for own in in_paths for name in own if name not in named))
     if not types:
         return PrunedFiles(tuple(found.paths), ({},) * len(found.paths), {}, 0, others)

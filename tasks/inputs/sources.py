@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from ..where.filter import RowFilter
 from .formats.form import Bipartite, Weights
 from .formats.formats import Format, compression_of, is_text
 from .formats.layout import Layout
+from .formats.matrix_market import Matrix, refuse_other_entries
 
 if TYPE_CHECKING:
     from ..ids.identity import Kind  # planning a run reads footers only: it must not load what handles ids
@@ -56,6 +57,9 @@ class SourceFile:
 
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the condition whose value is in the path (`column=value`), and this value."""
+
+    matrix: Matrix | None = None
+    """None except for Matrix Market."""
 
     @property
     def rows(self) -> int:
@@ -133,6 +137,8 @@ class Source:
         """An upper limit of the rows; None if it is not known before they are read."""
         if self.is_counted:
             return self.rows
+        if self.format == "mtx":
+            return sum(file.matrix.entries for file in self.files if file.matrix is not None)
         if not is_text(self.format) or any(compression_of(file.path) for file in self.files):
             return None
         return sum(file.bytes // _MIN_LINE_BYTES + 1 for file in self.files)
@@ -196,20 +202,32 @@ def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT
     """Cut the input into blocks, in file order: at least one, which may be empty.
 
     A block has at most `rows_per_block` rows and, if ids are strings, `bytes_per_block` uncompressed bytes. A row group
-    is never cut: a larger one is a block by itself.
+    is never cut: a larger one is a block by itself. Blocks of Matrix Market have rows of one file, which are counted.
     """
     groups = [(f, g, rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups) if rows]
     blocks: list[list[tuple[int, int, int]]] = [[]]
     filled = text = 0
     for group in groups:
         more = source.id_bytes(Piece(group[0], (group[1],))) if source.kind == "string" else 0
-        if blocks[-1] and (filled + group[2] > rows_per_block or text + more > bytes_per_block):
+        is_full = filled + group[2] > rows_per_block or text + more > bytes_per_block
+        if blocks[-1] and (is_full or (source.format == "mtx" and blocks[-1][-1][0] != group[0])):
             blocks.append([])
             filled = text = 0
         blocks[-1].append(group)
         filled += group[2]
         text += more
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
+
+
+def refuse_other_counts(source: Source, blocks: Sequence[Block], rows: Sequence[int]) -> None:
+    """Raises InputError if a Matrix Market file has other entries than it says; `rows` are the rows of each block."""
+    found = [0] * len(source.files)
+    for block, count in zip(blocks, rows, strict=True):
+        for piece in block.pieces[:1]:
+            found[piece.file] += count
+    for file, count in zip(source.files, found, strict=True):
+        if file.matrix is not None:
+            refuse_other_entries(file.path, file.matrix, count)
 
 
 def refuse_changed_files(source: _Files) -> None:

@@ -10,11 +10,12 @@ from ..errors import InputError, UsageError
 from ..where.condition import Condition
 from ..where.expression import expression_of
 from ..where.filter import RowFilter
-from ..where.words import refused
+from ..where.words import clipped, refused
 from .columns import common_type, id_type, listed, refuse_weight
 from .formats.form import Form
 from .formats.formats import Format, is_text
 from .head import Head
+from .opening import error_reason
 from .partitioned import PrunedFiles
 
 _ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
@@ -55,7 +56,7 @@ def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataTyp
 
 
 def input_type(
-    path: str, heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
+    heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
 ) -> pa.DataType:
     """The common type of the ids of all files; `types` are [files] the types of both columns.
 
@@ -65,10 +66,15 @@ def input_type(
         return _ID_TYPES[form.id_type]
     if is_text(format):
         _refuse_other_types(heads, types)
-    found = [kind for own in types for kind in own.values() if not pa.types.is_null(kind)]
-    if is_text(format) and set(found) == {pa.int64(), pa.uint64()}:
+    found = [
+        (head.path, column, kind)
+        for head, own in zip(heads, types, strict=True)
+        for column, kind in own.items()
+        if not pa.types.is_null(kind)
+    ]
+    if is_text(format) and {kind for *_, kind in found} == {pa.int64(), pa.uint64()}:
         return pa.uint64()
-    return common_type(path, found)
+    return common_type(found)
 
 
 def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> None:
@@ -116,7 +122,13 @@ def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -
         columns.append(column.name)
         types[column.name] = _type_of(column.name, heads)
     for constants in files.constants[:1]:
-        expression_of(condition, types, constants)
+        expression = expression_of(condition, types, constants)
+        try:
+            pa.schema(list(types.items())).empty_table().filter(expression)
+        except pa.ArrowException as error:
+            raise UsageError(
+                f"input.where: Arrow cannot evaluate {clipped(condition.text)}: {error_reason(error)}; cast the column"
+            ) from error
     return RowFilter(condition, tuple(types.items()), tuple(columns))
 
 
@@ -126,6 +138,10 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
         if column not in head.types:
             raise InputError(
                 f"{head.path} has no column {column!r}, which input.where uses; it has {listed(head.names)}"
+            )
+        if (count := head.names.count(column)) > 1:
+            raise InputError(
+                f"{head.path} has {count} columns named {column!r}, which input.where uses: rename all but one"
             )
         kind = _plain(head.types[column])
         if pa.types.is_null(kind):

@@ -226,6 +226,8 @@ def _text(name: str, content: bytes, layout: Mapping[str, Any]) -> pa.Table:
     elif suffix in (".zst", ".zstd"):
         content = pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if layout["format"] == "mtx":
+        return _entries(name, content)
     if layout["comment"]:
         content = re.sub(rb"(?m)^" + re.escape(layout["comment"].encode()) + rb".*\n?", b"", content)
     content = content.strip(b"\r\n")
@@ -251,6 +253,22 @@ def _text(name: str, content: bytes, layout: Mapping[str, Any]) -> pa.Table:
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
+    )
+
+
+def _entries(name: str, content: bytes) -> pa.Table:
+    """The entries of a Matrix Market file."""
+    sizes, *entries = (line.split() for line in content.splitlines() if line.strip() and not line.startswith(b"%"))
+    if len(entries) != int(sizes[2]):
+        raise InputError(f"{name}: it has {len(entries):,} entries, and says {int(sizes[2]):,}")
+    names = ("src", "dst", "value") if b" pattern " not in content[:200].lower() else ("src", "dst")
+    columns = list(zip(*entries, strict=True)) or [()] * len(names)
+    return pa.table(
+        {
+            column: pa.array([(float if column == "value" else int)(field) for field in own])
+            for column, own in zip(names, columns, strict=True)
+        },
+        pa.schema([(column, pa.float64() if column == "value" else pa.int64()) for column in names]),
     )
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from ..errors import UsageError
-from .words import Word, refused, words_of
+from .words import Word, clipped, refused, words_of
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -25,7 +25,17 @@ _OPERATORS: dict[str, Operator] = {
 _MAX_DEPTH = 100
 """Nested parentheses and `not`."""
 _MAX_VALUES = 10_000
-"""Values in one list."""
+"""Values in all lists together."""
+FEW_VALUES = 16
+"""Values of a list that are compared one by one. Arrow looks the values of a longer list up."""
+MAX_COMPARISONS = 1_000
+"""Comparisons of one condition; a list with more than FEW_VALUES is one. Arrow ends the process at some thousands."""
+_MAX_DIGITS = 100
+"""Characters of a number. Decimals of Arrow have up to 76 digits."""
+_MAX_PATTERN = 1_000
+"""Characters of the text of like. Arrow refuses some of 10,000 when it evaluates them."""
+_MAX_EXPONENT = 400
+"""Power of ten of a number. Those of float64 are from -324 to 308."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +151,15 @@ class _Parser:
         self._words = words_of(text)
         self._next = 0
         self._depth = 0
+        self._comparisons = 0
+        self._listed = 0
 
     def parse(self) -> Node:
         """The tree of all tokens."""
         root = self._any()
         word = self._word
         if word.kind != "end":
-            raise self._refused(word, f"{word.text!r} is unexpected")
+            raise self._refused(word, f"{clipped(word.text)!r} is unexpected")
         return root
 
     @property
@@ -190,7 +202,7 @@ class _Parser:
     def _not(self) -> Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise self._refused(self._word, f"parentheses are nested deeper than {_MAX_DEPTH}")
+            raise self._refused(self._word, f"parentheses and not are nested deeper than {_MAX_DEPTH}")
         try:
             if self._takes("not"):
                 return Not(self._not())
@@ -204,6 +216,7 @@ class _Parser:
 
     def _predicate(self) -> Node:
         start = self._word
+        self._count(1)
         left = self._operand()
         operator = _OPERATORS.get(self._word.text) if self._word.kind == "sign" else None
         if operator is not None:
@@ -225,6 +238,8 @@ class _Parser:
             word, pattern = self._word, self._operand()
             if not isinstance(pattern, Value) or not isinstance(pattern.value, str):
                 raise self._refused(word, "like needs a text in single quotes")
+            if len(pattern.value) > _MAX_PATTERN:
+                raise self._refused(word, f"the text of like has more than {_MAX_PATTERN:,} characters")
             return _negated(Like(self._column(left, start), pattern), negated)
         if isinstance(left, Column) and not negated:
             return Truth(left)
@@ -235,10 +250,22 @@ class _Parser:
         values = [self._operand()]
         while self._takes(","):
             values.append(self._operand())
-            if len(values) > _MAX_VALUES:
-                raise self._refused(self._word, f"a list has more than {_MAX_VALUES:,} values")
+            if self._listed + len(values) > _MAX_VALUES:
+                raise self._refused(self._word, f"lists have more than {_MAX_VALUES:,} values")
+        self._listed += len(values)
         self._expect(")", "the list of in")
+        if len(values) <= FEW_VALUES or any(isinstance(value, Column) for value in values):
+            self._count(len(values) - 1)
         return values
+
+    def _count(self, comparisons: int) -> None:
+        self._comparisons += comparisons
+        if self._comparisons > MAX_COMPARISONS:
+            raise self._refused(
+                self._word,
+                f"the condition has more than {MAX_COMPARISONS:,} comparisons; compare a column with many values by "
+                "one list: in (…)",
+            )
 
     def _column(self, operand: Operand, word: Word) -> Column:
         if isinstance(operand, Column):
@@ -251,10 +278,10 @@ class _Parser:
             number = self._take()
             if number.kind != "number":
                 raise self._refused(number, f"a number is missing after {word.text}")
-            value = _number(number.text)
+            value = self._number(number)
             return Value(-value if word.text == "-" else value, word.at)
         if word.kind == "number":
-            return Value(_number(word.text), word.at)
+            return Value(self._number(word), word.at)
         if word.kind == "text":
             return Value(word.text, word.at)
         if word.keyword in ("true", "false"):
@@ -269,12 +296,20 @@ class _Parser:
             return Column(word.text, word.at)
         if word.kind == "end":
             raise self._refused(word, "the condition ends here, and a column or a value is missing")
-        raise self._refused(word, f"a column or a value is expected instead of {word.text!r}")
+        raise self._refused(word, f"a column or a value is expected instead of {clipped(word.text)!r}")
+
+    def _number(self, word: Word) -> int | Decimal:
+        if len(word.text) > _MAX_DIGITS:
+            raise self._refused(word, f"a number has more than {_MAX_DIGITS} characters")
+        if word.text.isdecimal():
+            return int(word.text)
+        exponent = word.text.lower().partition("e")[2]
+        if exponent and abs(int(exponent)) > _MAX_EXPONENT:
+            raise self._refused(
+                word, f"{clipped(word.text)} has an exponent that is not from -{_MAX_EXPONENT} to {_MAX_EXPONENT}"
+            )
+        return Decimal(word.text)
 
 
 def _negated(node: Node, negated: bool) -> Node:
     return Not(node) if negated else node
-
-
-def _number(text: str) -> int | Decimal:
-    return int(text) if text.isdecimal() else Decimal(text)

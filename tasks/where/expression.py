@@ -6,7 +6,9 @@ As in SQL, a comparison with null is neither true nor false, and such a row is n
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import reduce
 from typing import Any
@@ -15,8 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from .condition import Both, Column, Compared, Condition, IsNull, Like, Node, Not, Operator, Truth, Value
-from .words import refused
+from .condition import (
+    FEW_VALUES,
+    MAX_COMPARISONS,
+    Both,
+    Column,
+    Compared,
+    Condition,
+    IsNull,
+    Like,
+    Node,
+    Not,
+    Operator,
+    Truth,
+    Value,
+)
+from .words import clipped, refused
 
 _APPLY: Mapping[Operator, Callable[[Any, Any], Any]] = {
     "=": lambda left, right: left == right,
@@ -44,10 +60,13 @@ class _Builder:
         self._text = text
         self._types = types
         self._constants = constants
+        self._comparisons = 0
 
     def node(self, node: Node) -> pc.Expression:
         """The expression of a part of the tree."""
         match node:
+            case Both("or", parts) if len(parts) > FEW_VALUES and self._can_look_up(parts):
+                return self._looked_up(parts)
             case Both(how, parts):
                 made = [self.node(part) for part in parts]
                 return _balanced(made, (lambda a, b: a & b) if how == "and" else (lambda a, b: a | b))
@@ -69,6 +88,9 @@ class _Builder:
                 return self._compared(node)
 
     def _compared(self, node: Compared) -> pc.Expression:
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            raise self._refused(node.at, f"the condition has more than {MAX_COMPARISONS:,} comparisons")
         left, operator, right = node.left, node.operator, node.right
         if isinstance(left, Value):
             if isinstance(right, Value):
@@ -83,6 +105,30 @@ class _Builder:
             return _APPLY[operator](self._field(left), self._field(right))
         operator, value = self._value(left, operator, right)
         return _APPLY[operator](self._field(left), pc.scalar(value))
+
+    def _can_look_up(self, parts: Sequence[Node]) -> bool:
+        """Whether these are comparisons of one column with values that Arrow finds in a table of them."""
+        first = parts[0].left if isinstance(parts[0], Compared) else None
+        if not isinstance(first, Column) or not _is_looked_up(self._type(first)):
+            return False
+        return all(
+            isinstance(part, Compared)
+            and part.operator == "="
+            and isinstance(part.left, Column)
+            and part.left.name == first.name
+            and isinstance(part.right, Value)
+            for part in parts
+        )
+
+    def _looked_up(self, parts: Sequence[Any]) -> pc.Expression:
+        """Whether a column has one of many values: null for null, as a comparison. Arrow compares their bounds with the
+        statistics of row groups.
+        """
+        column = parts[0].left
+        values = pa.array([self._value(column, "=", part.right)[1] for part in parts])
+        bounds, field = pc.min_max(values), self._field(column)
+        found = pc.is_in(field, value_set=values) | (field > field)  # the latter is null for null, else false
+        return found & (field >= bounds["min"]) & (field <= bounds["max"])
 
     def _field(self, column: Column) -> pc.Expression:
         kind = self._type(column)
@@ -111,7 +157,8 @@ class _Builder:
         try:
             return operator, _scalar(value, kind)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-            shown = f"'{value}'" if isinstance(value, str) else str(value).lower()
+            written = literal.value
+            shown = f"'{clipped(written)}'" if isinstance(written, str) else clipped(str(written).lower())
             raise self._refused(
                 literal.at, f"{column.name} is {kind}, and {shown} is not a value of that type"
             ) from error
@@ -128,7 +175,7 @@ def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_integer(kind) and isinstance(value, int) and is_number:
         return pa.scalar(value, kind)
     if pa.types.is_floating(kind) and is_number:
-        return pa.scalar(float(value), pa.float64())
+        return pa.scalar(_float(value), pa.float64())
     if pa.types.is_decimal(kind) and is_number:
         return pa.scalar(Decimal(value))
     if not isinstance(value, str):
@@ -140,20 +187,56 @@ def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_timestamp(kind):
         return _timestamp(value, kind)
     if pa.types.is_time(kind):
-        return pa.scalar(datetime.time.fromisoformat(value), kind)
+        return _time(value, kind)
     if _is_uuid(kind):
         return pa.scalar(bytes.fromhex(value.replace("-", "")), pa.binary(16))
     raise TypeError(value)
 
 
+def _float(value: int | Decimal | str) -> float:
+    """The nearest number of 64 bits. Raises OverflowError for one that is too large or too small for it."""
+    found = float(value)
+    if math.isinf(found) or (value and not found):
+        raise OverflowError(value)
+    return found
+
+
+def _is_looked_up(kind: pa.DataType) -> bool:
+    """Whether equal values of a type have equal bytes, and bounds."""
+    tests = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date, pa.types.is_timestamp
+    return any(test(kind) for test in tests)
+
+
+def _exact(scalar: pa.Scalar, value: Any) -> pa.Scalar:
+    """The scalar. Raises ValueError if its type cannot hold the value exactly."""
+    if scalar.as_py() != value:
+        raise ValueError(f"{value} is more precise than {scalar.type}")
+    return scalar
+
+
 def _timestamp(text: str, kind: pa.DataType) -> pa.Scalar:
     """A timestamp. Without an offset it is in UTC if the column has a time zone."""
-    when = datetime.datetime.fromisoformat(text)
+    when = datetime.datetime.fromisoformat(_whole_microseconds(text))
     if kind.tz is None:
         if when.tzinfo is not None:
             raise ValueError("the column has no time zone")
-        return pa.scalar(when, kind)
-    return pa.scalar(when if when.tzinfo is not None else when.replace(tzinfo=datetime.UTC), kind)
+        return _exact(pa.scalar(when, kind), when)
+    when = when if when.tzinfo is not None else when.replace(tzinfo=datetime.UTC)
+    return _exact(pa.scalar(when, kind), when)
+
+
+def _time(text: str, kind: pa.DataType) -> pa.Scalar:
+    when = datetime.time.fromisoformat(_whole_microseconds(text))
+    if when.tzinfo is not None:
+        raise ValueError("times have no time zone")
+    return _exact(pa.scalar(when, kind), when)
+
+
+def _whole_microseconds(text: str) -> str:
+    """The text of a time. Raises ValueError if it has more digits than Python keeps."""
+    if re.search(r"\.[0-9]{7}", text):
+        raise ValueError("it has more than 6 digits of a second")
+    return text
 
 
 def _is_text(kind: pa.DataType) -> bool:

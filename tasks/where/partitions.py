@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from .condition import Both, Column, Compared, Condition, Like, Node, Not, Value
+from .words import clipped, refused
+
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PART = re.compile(r"([^/=]+)=([^/]*)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WHOLE = re.compile(r"-?\d{1,18}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
+"""An integer as it prints, of at most 18 digits."""
+_NUMBER = re.compile(r"[-+]?[\w.]+")
 
 
 def texts_of_path(root: str, path: str) -> dict[str, str | None]:
@@ -28,15 +33,63 @@ def texts_of_path(root: str, path: str) -> dict[str, str | None]:
     return found
 
 
-def partition_types(files: Sequence[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Column → a type for the values of all files: int64, date32, else string."""
+def partition_types(
+    files: Sequence[Mapping[str, str | None]], condition: Condition | None = None
+) -> dict[str, pa.DataType]:
+    """Column → a type for the values of all files: int64 if each is written as an integer prints, date32 if each is a
+    day, else string. It is also string if all that the condition asks is which texts the values equal or are like.
+
+    Raises UsageError for a column of text that the condition compares with a number, and for one of integers that it
+    compares with a text.
+    """
     values: dict[str, list[str]] = {}
     for file in files:
         for name, text in file.items():
             own = values.setdefault(name, [])
             if text is not None:
                 own.append(text)
-    return {name: _type(texts) for name, texts in values.items()}
+    types = {name: _type(texts) for name, texts in values.items()}
+    if condition is None:
+        return types
+    return {name: _type_in(condition, name, kind, values[name]) for name, kind in types.items()}
+
+
+def _type_in(condition: Condition, name: str, kind: pa.DataType, texts: Sequence[str]) -> pa.DataType:
+    """The type of a column for a condition."""
+    uses = list(_uses(condition.root, name))
+    if pa.types.is_integer(kind) and uses and all(asks_for_text for _, asks_for_text in uses):
+        return pa.string()
+    for literal in (literal for literal, _ in uses if literal is not None):
+        is_text = isinstance(literal.value, str)
+        if pa.types.is_integer(kind) and is_text:
+            why = f"the folders {name}=… have whole numbers: write {clipped(str(literal.value))} without quotes"
+            raise refused(condition.text, literal.at, why)
+        if pa.types.is_string(kind) and not is_text and not isinstance(literal.value, bool):
+            other = next((text for text in texts if not _WHOLE.fullmatch(text)), "")
+            written = _NUMBER.match(condition.text, literal.at)
+            advice = f"write '{written[0] if written else literal.value}'"
+            raise refused(
+                condition.text, literal.at, f"the folders {name}=… have text, such as {clipped(other)!r}: {advice}"
+            )
+    return kind
+
+
+def _uses(node: Node, name: str) -> Iterator[tuple[Value | None, bool]]:
+    """For each comparison of a column: the literal, if any, and whether it asks which texts the values equal."""
+    match node:
+        case Both(_, parts):
+            for part in parts:
+                yield from _uses(part, name)
+        case Not(inner):
+            yield from _uses(inner, name)
+        case Like(column, _) if column.name == name:
+            yield None, True
+        case Compared(left, operator, right):
+            for own, other in ((left, right), (right, left)):
+                if isinstance(own, Column) and own.name == name:
+                    literal = other if isinstance(other, Value) else None
+                    is_text = literal is not None and isinstance(literal.value, str)
+                    yield literal, is_text and operator in ("=", "!=")
 
 
 def partition_values(texts: Mapping[str, str | None], types: Mapping[str, pa.DataType]) -> dict[str, Any]:

@@ -10,15 +10,21 @@ from ..errors import UsageError
 
 KEYWORDS = frozenset(("and", "or", "not", "in", "is", "null", "between", "like", "true", "false", "date", "timestamp"))
 _WORD = re.compile(
-    r"""\s*(?:
-      (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)
-    | (?P<text>'(?:[^']|'')*')
-    | (?P<quoted>"(?:[^"]|"")*")
+    r"""
+      (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)
+    | (?P<text>'[^']*(?:''[^']*)*')
+    | (?P<quoted>"[^"]*(?:""[^"]*)*")
     | (?P<name>[^\W\d]\w*)
     | (?P<sign><=|>=|<>|!=|==|[=<>(),+-])
-    )""",
+    """,
     re.VERBOSE,
 )
+_BLANKS = re.compile(r"\s*")
+_MAX_CHARACTERS = 1_000_000
+_MAX_SHOWN = 200
+"""Characters of a condition that a message shows."""
+_MAX_WORD = 60
+"""Characters of a word that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +47,40 @@ class Word:
 
 def words_of(text: str) -> list[Word]:
     """The tokens, and an end token. Raises UsageError with the offset of an invalid character."""
-    words, at = [], 0
-    while text[at:].strip():
+    if len(text) > _MAX_CHARACTERS:
+        raise refused(text, _MAX_CHARACTERS, f"the condition has more than {_MAX_CHARACTERS:,} characters")
+    words, at = [], _blanks(text, 0)
+    while at < len(text):
         found = _WORD.match(text, at)
         if found is None or found.lastgroup is None:
-            offset = at + len(text[at:]) - len(text[at:].lstrip())
-            what = text[offset]
-            if what in "'\"":
-                raise refused(text, offset, f"the quote {what} is not closed")
-            raise refused(text, offset, f"{what!r} is unexpected here")
+            if text[at] in "'\"":
+                raise refused(text, at, f"the quote {text[at]} is not closed")
+            raise refused(text, at, f"{text[at]!r} is unexpected here")
         kind, word = found.lastgroup, found[found.lastgroup]
-        start = found.start(kind)
         if kind == "text":
-            words.append(Word("text", word[1:-1].replace("''", "'"), start))
+            words.append(Word("text", word[1:-1].replace("''", "'"), at))
         elif kind == "quoted":
-            words.append(Word("name", word[1:-1].replace('""', '"'), start, quoted=True))
+            words.append(Word("name", word[1:-1].replace('""', '"'), at, quoted=True))
         else:
-            words.append(Word(kind, word, start))  # type: ignore[arg-type]  # the names of the groups
-        at = found.end()
+            words.append(Word(kind, word, at))  # type: ignore[arg-type]  # the names of the groups
+        at = _blanks(text, found.end())
     return [*words, Word("end", "", len(text))]
 
 
+def _blanks(text: str, at: int) -> int:
+    """The offset of the first character from `at` on that is no blank."""
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()
+
+
 def refused(text: str, at: int, why: str) -> UsageError:
-    """The error for the offset `at` of a condition."""
-    return UsageError(f"input.where: {why}, at character {at + 1} of: {text}")
+    """The error for the offset `at` of a condition. The message has the part of a long one around it."""
+    start = max(0, min(at - _MAX_SHOWN // 2, len(text) - _MAX_SHOWN))
+    shown = text[start : start + _MAX_SHOWN]
+    before, after = "…" if start else "", "…" if start + _MAX_SHOWN < len(text) else ""
+    return UsageError(f"input.where: {why}, at character {at + 1} of: {before}{shown}{after}")
+
+
+def clipped(text: str) -> str:
+    """A word or a value for a message."""
+    return text if len(text) <= _MAX_WORD else f"{text[:_MAX_WORD]}…"

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from edgemill.tasks.errors import EdgemillError, UsageError
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.form import Form
+from edgemill.tasks.inputs.formats.pruning import matching_row_groups
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
-from edgemill.tasks.where.condition import parse_where
+from edgemill.tasks.where.condition import FEW_VALUES, MAX_COMPARISONS, parse_where
 from edgemill.tasks.where.expression import expression_of
 from edgemill.tasks.where.filter import cannot_match
 from edgemill.tasks.where.partitions import partition_types, partition_values, texts_of_path
@@ -77,7 +78,8 @@ def predicates(draw: st.DrawFn) -> str:
         case "equals":
             return f"{quoted} {draw(st.sampled_from(['=', '<>', '!=']))} {draw(whole)}"
         case "in":
-            return f"{quoted} {negated}in ({', '.join(draw(st.lists(whole, min_size=1, max_size=3)))})"
+            least = draw(st.sampled_from([1, FEW_VALUES + 1]))
+            return f"{quoted} {negated}in ({', '.join(draw(st.lists(whole, min_size=least, max_size=least + 2)))})"
         case "between":
             return f"{quoted} {negated}between {draw(values)} and {draw(values)}"
         case "null":
@@ -158,12 +160,126 @@ def test_errors_and_their_offsets(text: str, why: str, at: int) -> None:
         expression_of(parse_where(text), known)
 
 
-@pytest.mark.parametrize(
-    "text", ["(" * 101 + "n > 1" + ")" * 101, "not " * 101 + "n > 1", f"n in ({'1,' * 10_000}1)", " "]
+EVERY_TYPE = types(
+    n=pa.int64(),
+    u=pa.uint64(),
+    weight=pa.float64(),
+    small=pa.float32(),
+    price=pa.decimal128(9, 2),
+    name=pa.string(),
+    date=pa.date32(),
+    at=pa.timestamp("ns"),
+    second=pa.timestamp("s"),
+    zoned=pa.timestamp("us", "UTC"),
+    time=pa.time64("us"),
+    short=pa.time32("s"),
+    id=pa.binary(16),
+    on=pa.bool_(),
 )
-def test_limits_of_a_condition(text: str) -> None:
-    with pytest.raises(UsageError, match=r"input\.where"):
-        parse_where(text)
+LIMITS = {
+    "parentheses": "(" * 101 + "n > 1" + ")" * 101,
+    "not": "not " * 101 + "n > 1",
+    "both": "not (" * 51 + "n > 1" + ")" * 51,
+    "a list": f"n in ({'1,' * 10_000}1)",
+    "lists": " and ".join([f"n in ({'1,' * 4_999}1)"] * 3),
+    "and": " and ".join(["n > 1"] * (MAX_COMPARISONS + 1)),
+    "or": " or ".join(["n > 1"] * (MAX_COMPARISONS + 1)),
+    "short lists": " or ".join(["n in (1, 2, 3)"] * MAX_COMPARISONS),
+    "a list of numbers with a point": f"weight in ({'1,' * MAX_COMPARISONS}1)",
+    "between": " and ".join(["n between 1 and 2"] * (MAX_COMPARISONS + 1)),
+    "like": f"name like '{'%_' * 501}'",
+    "characters": f"name = '{'a' * 1_000_000}'",
+    "blanks": "n > 1" + " " * 1_000_000,
+    "digits": "n = " + "9" * 100_000,
+    "digits of a fraction": "weight = 0." + "9" * 100_000,
+    "an exponent": "weight = 1e999999999",
+    "an exponent of an integer": "n > 1e999999999",
+    "an exponent of a decimal": "price = -1e999999999",
+    "a small exponent": "n < 1e-999999999",
+    "digits of an exponent": "n = 1e" + "9" * 5_000,
+    "an exponent in a list": "n in (1, 1e999999999)",
+    "an exponent of between": "n between 1 and 1e999999999",
+    "above float64": "weight < 1e400",
+    "below float64": "weight = 1e-400",
+    "above float64, of float32": "small > 1e309",
+    "above int64": "n > 1e19",
+    "above uint64": "u < 1e20",
+    "below uint64": "u > -1",
+    "above decimals": "price < 1e100",
+    "the year 10000": "date < '10000-01-01'",
+    "the year 0": "date > '0000-01-01'",
+    "above timestamps": "at < '9999-12-31'",
+    "below timestamps": "at > '0001-01-01'",
+    "above the last year": "zoned < '9999-12-31T23:59:59-14:00'",
+    "below the first year": "zoned > '0001-01-01T00:00:00+14:00'",
+    "a part of a second": "second = '2026-11-01 00:00:00.5'",
+    "a part of a second of a time": "short = '12:00:00.5'",
+    "nanoseconds": "at = '2026-11-01 00:00:00.123456789'",
+    "a time of a zone": "time < '12:00+02:00'",
+    "the hour 25": "time < '25:00'",
+    "no UUID": "id = '00'",
+    "NUL": "n = 1\0",
+    "NUL in a name": "n\0 = 1",
+    "half of a character": "name = '\ud800'",
+    "other digits": "n = １",
+    "nothing": " ",
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits_of_a_condition(limit: str) -> None:
+    """Each ends at once in a short message, with the setting and an offset."""
+    with pytest.raises(UsageError, match=r"^input\.where") as caught:
+        expression_of(parse_where(LIMITS[limit]), EVERY_TYPE)
+    assert len(str(caught.value)) < 600
+    assert limit == "nothing" or "at character " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("n in (" + ",".join(map(str, range(10_000))) + ")", 10_000),
+        ("n not in (" + ",".join(map(str, range(10_000))) + ")", 5_000),
+        ("name in (" + ",".join(f"'{at:090}'" for at in range(10_000)) + ")", 10_000),
+        (" and ".join([f"n <> {at}" for at in range(MAX_COMPARISONS)]), 15_000 - MAX_COMPARISONS),
+        (" or ".join([f"n = {at}" for at in range(MAX_COMPARISONS)]), MAX_COMPARISONS),
+        ("not " * 98 + "n < 5", 5),
+        ("(" * 99 + "n < 5" + ")" * 99, 5),
+        (f"name like '{'%_' * 499}'", 0),
+        (f"name like '{'_' * 90}'", 15_000),
+        (f"weight in ({','.join(map(str, range(MAX_COMPARISONS)))})", MAX_COMPARISONS),
+    ],
+)
+def test_conditions_within_the_limits(condition: str, count: int) -> None:
+    """Arrow ends the process for 10,000 comparisons, and for a list of as many values if each is compared."""
+    rows = range(15_000)
+    table = pa.table(
+        {"n": pa.array(rows), "name": [f"{at:090}" for at in rows], "weight": pa.array(rows).cast(pa.float64())}
+    )
+    parsed = pickle.loads(pickle.dumps(parse_where(condition)))
+    wanted = expression_of(parsed, dict(zip(table.schema.names, table.schema.types, strict=True)))
+    assert table.filter(wanted).num_rows == count
+
+
+def test_row_groups_are_skipped_by_a_long_list(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"src": range(100), "dst": range(1, 101)}), tmp_path / "a.parquet", row_group_size=10)
+    source = open_source(str(tmp_path), form=Form(where=f"src in ({','.join(map(str, range(30, 50)))})"))
+    assert source.where is not None
+    assert matching_row_groups(
+        str(tmp_path / "a.parquet"),
+        source.files[0].version,
+        {},
+        tuple(range(10)),
+        {"src": pa.int64()},
+        source.where.expression({}),
+    ) == (3, 4)
+
+
+def test_a_type_that_arrow_does_not_compare(tmp_path: Path) -> None:
+    half = pa.array([0.5], pa.float16())
+    pq.write_table(pa.table({"src": [1], "dst": [2], "half": half}), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=r"input\.where: Arrow cannot evaluate half > 0\.1: .*; cast the column"):
+        open_source(str(tmp_path), form=Form(where="half > 0.1"))
 
 
 def test_other_types() -> None:
@@ -195,7 +311,7 @@ def test_hive_partitions() -> None:
     assert texts == [{"dt": "2026-11-01", "kind": "a/b"}, {"dt": "2026-11-02", "kind": None}]
     known = partition_types(texts)
     assert known == {"dt": pa.date32(), "kind": pa.string()}
-    assert partition_types([{"h": "00"}, {"h": "23"}]) == {"h": pa.int64()}
+    assert partition_types([{"h": "0"}, {"h": "23"}]) == {"h": pa.int64()}
     values = [partition_values(own, known) for own in texts]
     for text, left in (
         ("dt > '2026-11-01'", [True, False]),
@@ -208,6 +324,71 @@ def test_hive_partitions() -> None:
         ("n = 1", [False, False]),
     ):
         assert [cannot_match(parse_where(text), known, own) for own in values] == left, text
+
+
+PLAIN, ZEROS, DAYS = ("7", "10", "1001"), ("7", "10", "01001"), ("2026-11-01", "2026-11-02", "2026-11-03")
+
+
+@pytest.mark.parametrize(
+    ("folders", "condition", "read"),
+    [
+        (PLAIN, "code = 10", ("10",)),
+        (PLAIN, "code = '10'", ("10",)),
+        (PLAIN, "code < 1000", ("7", "10")),
+        (PLAIN, "code in ('7', '1001')", ("7", "1001")),
+        (PLAIN, "code <> '7'", ("10", "1001")),
+        (PLAIN, "code like '10%'", ("10", "1001")),
+        (PLAIN, "code is not null and not code = '7'", ("10", "1001")),
+        (ZEROS, "code = '01001'", ("01001",)),
+        (ZEROS, "code = '10'", ("10",)),
+        (ZEROS, "code < '1'", ("01001",)),
+        (("01001",), "code = '01001'", ("01001",)),
+        (("20261101", "20261102"), "code >= 20261102", ("20261102",)),
+        (("20261101", "20261102"), "code = '20261102'", ("20261102",)),
+        (("7", "__HIVE_DEFAULT_PARTITION__"), "code = 7", ("7",)),
+        (("7", "__HIVE_DEFAULT_PARTITION__"), "code is null", ("__HIVE_DEFAULT_PARTITION__",)),
+        (("%30%31", "a%2Fb"), "code = '01'", ("%30%31",)),
+        (("1", "9999999999999999999"), "code = '9999999999999999999'", ("9999999999999999999",)),
+        (("-1", "1"), "code = '-1'", ("-1",)),
+        (("", "1"), "code = ''", ("",)),
+        (DAYS, "code >= '2026-11-02'", DAYS[1:]),
+        ((*DAYS, "rest"), "code = '2026-11-02'", ("2026-11-02",)),
+        (("٣", "3"), "code = '٣'", ("٣",)),
+    ],
+)
+def test_values_of_folders(tmp_path: Path, folders: tuple[str, ...], condition: str, read: tuple[str, ...]) -> None:
+    """A folder that comes later may have another kind of value: it does not change which rows a condition selects."""
+    for folder in folders:
+        (tmp_path / f"code={folder}").mkdir()
+        pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / f"code={folder}" / "a.parquet")
+    source = open_source(str(tmp_path), form=Form(where=condition))
+    assert sorted(Path(file.path).parent.name.removeprefix("code=") for file in source.files) == sorted(read)
+    found = [read_rows(source, block) for block in plan_blocks(source, 9)]
+    assert sum(map(len, found)) == len(read)
+
+
+@pytest.mark.parametrize(
+    ("folders", "condition", "why"),
+    [
+        (PLAIN, "code < '1000'", "the folders code=… have whole numbers: write 1000 without quotes, at character 8"),
+        (PLAIN, "code = '10' or code > 5", "write 10 without quotes, at character 8"),
+        (PLAIN, "code between '1' and '2'", "write 1 without quotes"),
+        (ZEROS, "code = 7", "the folders code=… have text, such as '01001': write '7', at character 8"),
+        (ZEROS, "code in ('7', 01001)", "write '01001', at character 15"),
+        (ZEROS, "-5 < code", "write '-5', at character 1"),
+        (("-1", "1"), "code = 1", "have text, such as '-1': write '1'"),
+        (("1", "9999999999999999999"), "code = 1", "such as '9999999999999999999': write '1'"),
+        ((*DAYS, "rest"), "code > 5", "have text, such as '2026-11-01': write '5'"),
+        (DAYS, "code = 20261101", "code is date32"),
+        (("01", "02"), "code = n", "code is string and n is int64: they cannot be compared"),
+    ],
+)
+def test_values_of_folders_of_another_kind(tmp_path: Path, folders: tuple[str, ...], condition: str, why: str) -> None:
+    for folder in folders:
+        (tmp_path / f"code={folder}").mkdir()
+        pq.write_table(pa.table({"src": [1], "dst": [2], "n": [3]}), tmp_path / f"code={folder}" / "a.parquet")
+    with pytest.raises(UsageError, match=rf"^input\.where: .*{re.escape(why)}"):
+        open_source(str(tmp_path), form=Form(where=condition))
 
 
 @given(rows=st.lists(ROW, min_size=1, max_size=8), condition=CONDITIONS, group=st.integers(1, 3))

@@ -16,7 +16,7 @@ class InputFile(Record):
     path: str
     bytes: int
     rows: int | None
-    """Null for CSV, TSV, JSON lines and Arrow, whose rows are not known before they are read."""
+    """Null except for Parquet: other formats do not tell how many rows they have before they are read."""
     sha256: str | None = None
     """Digest of the file; null unless it is on a disk and the next night may start from the result."""
 
@@ -120,7 +120,7 @@ class InputRecord(Record):
     table: TableRecord | None = None
     """The Delta or Iceberg table that has these files; null for other files."""
     format: str = "parquet"
-    """Of the files: parquet, csv, tsv, jsonl or arrow."""
+    """Of the files, as `input.format` names it."""
     layout: LayoutRecord | None = None
     """Null for Parquet."""
     where: WhereRecord | None = None

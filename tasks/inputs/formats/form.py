@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-FormatChoice = Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+from .formats import FormatChoice
+
 IdTypeChoice = Literal["auto", "int64", "uint64", "string"]
 Bipartite = Literal["prefix", "refuse"]
 """If the two columns are two sets of ids: add a prefix to each, or refuse an id that is in both columns."""

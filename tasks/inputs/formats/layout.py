@@ -49,6 +49,8 @@ class Layout:
             return "Arrow IPC"
         if self.format == "jsonl":
             return "JSON lines"
+        if self.format == "mtx":
+            return "Matrix Market"
         names = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", " ": "space"}
         parts = [f"{names.get(self.delimiter, repr(self.delimiter))} between fields"]
         parts.append("names in the first line" if self.header else "no names in the first line")

@@ -60,9 +60,19 @@ def read_parquet_footer(path: str, options: Mapping[str, Any]) -> Footer:
 
 def no_parquet(path: str, error: BaseException) -> InputError:
     """The error for a file that cannot be read as Parquet."""
-    return InputError(
+    return encrypted(path, error) or InputError(
         f"{path} cannot be read as Parquet: {error_reason(error)}; "
         "it is another kind of file, was cut short or is damaged: write it again"
+    )
+
+
+def encrypted(path: str, error: BaseException) -> InputError | None:
+    """The error for a file that cannot be read since it, or a column that is read, is encrypted; None for others."""
+    if "decrypt" not in str(error):
+        return None
+    return InputError(
+        f"{path} is encrypted, or a column of it that is read: {error_reason(error)}; edgemill has no keys: write it "
+        "without encryption, with a program that has them"
     )
 
 

@@ -16,8 +16,9 @@ import pyarrow.csv as arrow_csv
 from ...errors import InputError
 from ..opening import error_reason
 from .form import Form
-from .formats import Format, compression_of, why_not_read
+from .formats import Format, compression_of
 from .lines import BYTE_ORDER_MARK, decompressed, without_comments, without_header
+from .unread import why_content_not_read, why_not_read
 
 HEAD_BYTES = 2**20
 """Bytes of each file that are inspected, uncompressed."""
@@ -63,6 +64,8 @@ def read_text_head(file: Any, path: str, size: int, format: Format, form: Form, 
     head = decompressed(file, compression).read(HEAD_BYTES)
     whole = len(head) < HEAD_BYTES
     stored = min(file.tell(), size) if compression else len(head)
+    if (why := why_content_not_read(path, head, whole, form.comment)) is not None:
+        raise InputError(why)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text: write it as UTF-8")
     if b"\0" in head[:4096]:

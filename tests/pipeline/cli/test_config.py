@@ -153,3 +153,14 @@ def test_the_config_of_the_readme(pytestconfig: pytest.Config) -> None:
     settings = load_settings(pytestconfig.rootpath / "configs/laptop.yaml")
     assert (pytestconfig.rootpath / settings.input.path).is_file()
     assert settings.output.overwrite
+
+
+@pytest.mark.parametrize(
+    ("keyword", "setting"),
+    [("where", "input.where"), ("partitions", "partitioning.count"), ("weight_column", "input.weight_column")],
+)
+def test_messages_show_the_beginning_of_a_long_value(keyword: str, setting: str) -> None:
+    value: Any = ["9" * 100_000] if keyword == "weight_column" else "9" * 100_000
+    with pytest.raises(UsageError, match=f"^{setting}: ") as caught:
+        make_settings("edges", "out", **{keyword: value})
+    assert len(str(caught.value)) < 1000

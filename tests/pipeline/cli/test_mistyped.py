@@ -24,6 +24,8 @@ def call(*arguments: object) -> Result:
         (["--input", "./folder//../rows.parqet"], "input 'rows.parqet' does not exist"),
         (["--input", "folder"], "input 'folder' is a folder without *.parquet files"),
         (["--input", "rows.parquet", "--source-column", "from", "--target-column", "dst"], "'from'"),
+        (["--input", "rows.parquet", "--partitions", "9" * 5_000], "--partitions: must be auto or a whole number"),
+        (["--input", "rows.parquet", "--where", "src = 1e999999999"], "--where: 1e999999999 has an exponent"),
         (["--input", "rows.parquet", "--table-version", "3"], "--table-version is 3, but input"),
     ],
 )

@@ -283,6 +283,44 @@ def test_text_of_any_type_is_the_same_input(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda table: table,
+        lambda table: table.to_reader(),
+        lambda table: table.to_batches()[0],
+        lambda table: table.to_pandas(),
+        lambda table: pl.DataFrame(table),
+        lambda table: pl.DataFrame(table).lazy(),
+        lambda table: ds.dataset(table),
+        lambda table: duckdb.from_arrow(table),
+        lambda table: dd.from_pandas(table.to_pandas(), npartitions=2),
+        lambda table: Cudf(table.to_pandas()),
+    ],
+    ids=["Arrow", "reader", "batch", "pandas", "polars", "lazy", "dataset", "DuckDB", "Dask", "cudf"],
+)
+@pytest.mark.parametrize(
+    ("names", "ends", "others"),
+    [
+        (["Source", "x", "TARGET"], ("Source", "TARGET"), "by their names"),
+        (["x", "to", "from"], ("from", "to"), "by their names"),
+        (["from", "to", "u", "v"], ("from", "to"), "and not 'u' and 'v'"),
+        (["src", "x", "dst"], ("src", "dst"), None),
+    ],
+)
+def test_usual_names_of_columns(
+    tmp_path: Path, made: Callable[[pa.Table], Any], names: list[str], ends: tuple[str, str], others: str | None
+) -> None:
+    frame = made(pa.table({name: [at, at + 1] for at, name in enumerate(names)}))
+    source = FrameInput(frame).open(InputSettings(path="given"), folder_at(tmp_path), dask.base.compute)
+    assert (source.source_column, source.target_column) == ends
+    if others is None:
+        assert source.notes == ()
+    else:
+        (note,) = source.notes
+        assert all(part in note for part in (*map(repr, ends), others))
+
+
 def test_a_refusal_does_not_consume_a_reader(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
@@ -314,7 +352,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "both kinds": (
         pd.DataFrame({"src": [1, 2], "dst": ["a", "b"]}),
         InputError,
-        "the id columns of input 'pandas.DataFrame' are integers in one column or file and strings in another",
+        "pandas.DataFrame: column 'src' has integers, and column 'dst' has strings",
     ),
     "nulls": (ids(1, None, 3), InputError, "input 'pyarrow.Table' has null ids: 1 in column 'src'"),
     "a series": (pd.Series([1, 2]), InputError, "pandas.Series: its rows cannot be read as Arrow"),

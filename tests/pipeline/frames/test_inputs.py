@@ -54,7 +54,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5))), "column 'dst' is decimal128(5, 0), but ids"),
     "integers and strings": (
         table(src=ids, dst=["a", "b"]),
-        "are integers in one column or file and strings in another",
+        "rows.parquet: column 'src' has integers, and column 'dst' has strings",
     ),
     "columns unknown": (table(a=ids, b=ids, c=ids), "it has 'a', 'b', 'c': name them with --source-column"),
     "column missing in a file": (
@@ -63,7 +63,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     ),
     "strings in a file": (
         two_files({"src": ids, "dst": ids}, {"src": ["a"], "dst": ["b"]}),
-        "are integers in one column or file and strings in another",
+        "b.parquet has strings: cast all ids to one type",
     ),
     "empty folder": (lambda path: None, "is a folder without *.parquet files"),
     "zero bytes": (lambda path: (path / "rows.parquet").touch(), "rows.parquet is empty (0 bytes)"),

@@ -286,7 +286,13 @@ def test_ids_in_settings(tmp_path: Path) -> None:
     assert personal(f"@{tmp_path}/ids.txt") == ["03", "7"]
     assert personal(f"@{tmp_path}/ids.parquet") == ["4", "5"]
     assert personal(f"@{tmp_path}/ids.parquet:other") == ["a", "b"]
-    for given, message in (("@none", "cannot read the file of ids 'none'"), ([True], "must be an id")):
+    pq.write_table(pa.table([[5], [4], [3]], ["id", "x", "x"]), tmp_path / "twice.parquet")
+    assert personal(f"@{tmp_path}/twice.parquet") == ["5"]
+    for given, message in (
+        ("@none", "cannot read the file of ids 'none'"),
+        ([True], "must be an id"),
+        (f"@{tmp_path}/twice.parquet:x", r"twice\.parquet' has 2 columns named 'x': rename all but one"),
+    ):
         with pytest.raises(UsageError, match=message):
             personal(given)
     text = load_settings(None, {"input.path": "a", "output.path": "b"}, ["bfs.source=0x1F"])

@@ -172,6 +172,7 @@ def test_many_members_on_a_terminal(tmp_path: Path) -> None:
         (["members", "OUT", "20", "--output", "x.csv", "--json"], "--json prints to standard output"),
         (["of", "OUT", "5", "--level", "1", "-n", "2"], "--level selects one group: leave out --count"),
         (["of", "OUT", "5", "--level", "-1"], "-1 is not in the range"),
+        (["top", "OUT", "--members", "9" * 5_000], "is not a number; write --members after OUT"),
         (["top", "--members", "OUT"], "'OUT' is not a number; write --members after OUT"),
     ],
 )

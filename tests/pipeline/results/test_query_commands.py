@@ -68,6 +68,8 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
         (["of", "OUT", "anna"], "'anna' is not an id of OUT: its ids are int64"),
         (["of", "OUT", "1_0"], "'1_0' is not an id of OUT: its ids are int64"),
         (["of", "OUT", str(2**70)], "is not an id of OUT"),
+        (["of", "OUT", "1e9999"], "'1e9999' is not an id of OUT"),
+        (["of", "OUT", "9" * 100_000], "9… is not an id of OUT"),
         (["of", "OUT"], "Missing argument 'VERTEX'"),
         (["of", "absent", "1"], "there is no result at absent"),
         (["top", "OUT", "-n", "0"], "0 is not in the range"),
@@ -95,6 +97,10 @@ def test_usage_errors_in_python(many: Result, odd: Result) -> None:
         groups_of(odd, 5)
     with pytest.raises(UsageError, match=r"3\.5 is not an id of .*: its ids are int64"):
         groups_of(many, 3.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"a number of thousands of digits is not an id of .*: its ids are int64"):
+        groups_of(many, 10**5000)
+    with pytest.raises(UsageError, match=r"there is no vertex 'x{199}… in"):
+        groups_of(odd, "x" * 100_000)
     assert groups_of(many, np.int64(30)) == groups_of(many, 30) == groups_of(many, "30")
     with pytest.raises(UsageError, match="is a component that contains others"):
         find_dn_graph(odd, groups_of(odd, "z,2")[0].component)

@@ -119,7 +119,11 @@ def test_columns_by_name(
         ({"src": [1], "dst": [float("nan")]}, (None, None), r"column 'dst' is double, "),
         ({"src": [float("inf")], "dst": [1]}, (None, None), r"column 'src' is double, "),
         ({"src": [1], "dst": [b"x"]}, (None, None), r"column 'dst' is binary, "),
-        ({"src": [1], "dst": ["x"]}, (None, None), r"integers in one column or file and strings in another"),
+        (
+            {"src": [1], "dst": ["x"]},
+            (None, None),
+            r"column 'src' has integers, and column 'dst' has strings",
+        ),
         ({"src": [1], "support": [1]}, (None, None), r"column 'support' .* rename it"),
     ],
 )
