@@ -7,6 +7,7 @@ Names of files, columns and vertices may contain them.
 from __future__ import annotations
 
 import re
+import reprlib
 import shlex
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
@@ -42,3 +43,24 @@ def _visible(found: re.Match[str]) -> str:
 def shell_word(text: str) -> str:
     """Text as one argument of a command, on one line."""
     return shlex.quote(one_line(text))
+
+
+class _Short(reprlib.Repr):
+    """Values of bounded length and depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 200
+
+    def repr_int(self, value: int, level: int) -> str:
+        return (
+            super().repr_int(value, level) if value.bit_length() < 2**13 else f"a number of {value.bit_length():,} bits"
+        )
+
+
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """A value for a message, as Python writes it: its beginning, if it is long or holds others at great depth."""
+    return _SHORT.repr(value)
