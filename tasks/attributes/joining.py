@@ -15,6 +15,7 @@ from ..ids.display import display_id
 from ..ids.id_types import from_internal, to_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds
+from ..inputs.columns import plain_values
 from ..inputs.formats.parquet import open_parquet
 from ..inputs.opening import READ_ERRORS, error_reason
 from ..messages import Bundle, bundle
@@ -141,7 +142,7 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
         )
     kinds = [_internal_type(field.type) for field in source.schema]
     try:
-        values = [column.cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
+        values = [plain_values(column).cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
         return pa.table(
             [pa.array(to_internal(table.column(0), source.id_type)), *values], names=["id", *source.schema.names]
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
@@ -71,11 +73,12 @@ def refuse_weight(path: str, names: Sequence[str], types: Mapping[str, pa.DataTy
             f"{path} has {'no column' if not found else f'{found} columns named'} {column!r}, which "
             f"input.weight_column names; it has {listed(names)}"
         )
-    kind = types[column]
+    kind = value_type(types[column])
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null
     if not any(test(kind) for test in tests):
         raise InputError(
-            f"{path}: column {column!r} is {kind}, but weights are integers or floating-point numbers: cast it"
+            f"{path}: column {column!r} is {types[column]}, but weights are integers, floating-point numbers or "
+            f"decimals: {_cast(column, 'float64', 'DOUBLE')}"
         )
 
 
@@ -99,20 +102,62 @@ def id_type(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], c
         raise InputError(f"{path} has no column {column!r}; it has {listed(names)}")
     if found > 1:
         raise InputError(f"{path} has {found} columns named {column!r}; rename all but one")
-    column_type = types[column]
-    if pa.types.is_dictionary(column_type):
-        column_type = column_type.value_type
-    if pa.types.is_string_view(column_type):
-        return pa.string()
+    column_type = value_type(types[column])
+    if is_whole_decimal(column_type):
+        return pa.int64()
     if is_uuid(column_type) or any(
         test(column_type)
         for test in (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     ):
         return column_type
+    numbers = pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
+    cast = ("int64", "BIGINT") if any(test(column_type) for test in numbers) else ("string", "VARCHAR")
     raise InputError(
-        f"{path}: column {column!r} is {column_type}, but ids are integers, strings or UUIDs: "
-        "cast it to an integer or string type"
+        f"{path}: column {column!r} is {types[column]}, but ids are integers, strings or UUIDs: {_cast(column, *cast)}"
     )
+
+
+def _cast(column: str, to: str, sql: str) -> str:
+    quoted = column.replace('"', '""')
+    return f'cast it to {to}, in SQL CAST("{quoted}" AS {sql})'
+
+
+def value_type(column_type: pa.DataType) -> pa.DataType:
+    """The type of a column's values as Arrow computes with them: without dictionaries, runs and views, and with decimals
+    of at least 128 bits.
+    """
+    while pa.types.is_dictionary(column_type) or pa.types.is_run_end_encoded(column_type):
+        column_type = column_type.value_type
+    if pa.types.is_string_view(column_type):
+        return pa.string()
+    if pa.types.is_decimal32(column_type) or pa.types.is_decimal64(column_type):
+        return pa.decimal128(column_type.precision, column_type.scale)
+    return pa.binary() if pa.types.is_binary_view(column_type) else column_type
+
+
+def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with values of `value_type`. Then its nulls are those of its values."""
+    kind = value_type(column.type)
+    if kind == column.type:
+        return column
+    return pa.chunked_array([_plain(chunk) for chunk in column.chunks], kind)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """An array of `value_type`. Arrow itself cannot take, cast or decode all of these types."""
+    if isinstance(values, pa.DictionaryArray):
+        return _plain(values.dictionary).take(values.indices)
+    if isinstance(values, pa.RunEndEncodedArray):
+        positions = pa.array(np.arange(len(values.values)))
+        runs = pa.RunEndEncodedArray.from_arrays(values.run_ends, positions).slice(values.offset, len(values))
+        return _plain(values.values).take(pc.run_end_decode(runs))
+    kind = value_type(values.type)
+    return values if values.type == kind else values.cast(kind)
+
+
+def is_whole_decimal(column_type: pa.DataType) -> bool:
+    """Whether values are decimals without a fraction, such as those of DuckDB's HUGEINT."""
+    return bool(pa.types.is_decimal(column_type) and column_type.scale == 0)
 
 
 def is_uuid(column_type: pa.DataType) -> bool:
@@ -122,6 +167,13 @@ def is_uuid(column_type: pa.DataType) -> bool:
     return bool(pa.types.is_fixed_size_binary(column_type) and column_type.byte_width == 16)
 
 
+def id_kind(id_type: pa.DataType) -> str:
+    """The kind of the ids of a type, in the plural. Ids of one kind are compared, whatever their types."""
+    if is_uuid(id_type):
+        return "UUIDs"
+    return "integers" if pa.types.is_integer(id_type) else "strings"
+
+
 def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
     """The narrowest type that holds all of `types`. uint64 and a signed type become int64, with ids up to 2^63-1.
 
@@ -129,18 +181,15 @@ def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
     """
     if not types:
         return pa.int64()
-    uuids = [column_type for column_type in types if is_uuid(column_type)]
     integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
-    strings = len(types) - len(integers) - len(uuids)
-    counted = (("integers", len(integers)), ("UUIDs", len(uuids)), ("strings", strings))
-    kinds = [name for name, count in counted if count]
+    kinds = sorted({id_kind(column_type) for column_type in types}, key=["integers", "UUIDs", "strings"].index)
     if len(kinds) > 1:
         raise InputError(
             f"the id columns of input {path!r} are {kinds[0]} in one column or file and {kinds[1]} in another: cast "
             "them"
         )
-    if uuids:
-        return pa.uuid() if pa.uuid() in uuids else pa.binary(16)
+    if kinds == ["UUIDs"]:
+        return pa.uuid() if pa.uuid() in types else pa.binary(16)
     if not integers:
         return pa.large_string() if pa.large_string() in types else pa.string()
     unsigned = max((t.bit_width for t in integers if pa.types.is_unsigned_integer(t)), default=0)
