@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InputError
 from ..ids import identity
-from ..ids.display import display_id
+from ..ids.display import display_id, type_name
 from ..ids.id_types import from_internal, to_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds
@@ -148,7 +148,8 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"{own.path}: row group {group}: {error_reason(error)}; the ids are {source.id_type}"
+            f"{own.path}: row group {group}: column {source.id_column!r}, {table.column(0).type}, has ids that are no "
+            f"{type_name(source.id_type)}, as those of the edges are ({error_reason(error)}): leave such rows out"
         ) from error
 
 

@@ -343,15 +343,6 @@ def _ids(source: Source, piece: Piece, column: pa.ChunkedArray, position: int, f
         return _text(source, piece, with_prefix(column, source.prefixes[position]), name, first)
     if pa.types.is_string(source.id_type) or pa.types.is_large_string(source.id_type):
         return _text(source, piece, column.cast(pa.large_string()), name, first)
-    if pa.types.is_uint64(column.type) and not pa.types.is_uint64(source.id_type):
-        too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
-        if pc.any(too_large).as_py():
-            row = pc.index(too_large, True).as_py()
-            raise InputError(
-                f"{source.files[piece.file].path}: {_location(source, piece, row)}column {name!r} has the id "
-                f"{column[row]}, above 2^63-1, and others of the input are of signed types: cast all to uint64, or use "
-                "strings"
-            )
     if pa.types.is_integer(source.id_type):
         _refuse_outside(source, piece, column, name, first)
     return to_internal(column, source.id_type)
@@ -375,8 +366,8 @@ def _refuse_outside(source: Source, piece: Piece, column: pa.ChunkedArray, name:
             kind = type_name(source.id_type)
             raise InputError(
                 f"{source.files[piece.file].path}: {_location(source, piece, first + row)}column {name!r} has the id "
-                f"{int(value)}, and ids of type {kind} are from {least} to {most}: cast all ids to a wider type, or to "
-                "text"
+                f"{int(value)}, and the ids of this input are {kind}, {least} to {most}: cast all to one type that "
+                "holds them, such as uint64, or to text"
             )
 
 

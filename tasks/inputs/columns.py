@@ -123,8 +123,8 @@ def _cast(column: str, to: str, sql: str) -> str:
 
 
 def value_type(column_type: pa.DataType) -> pa.DataType:
-    """The type of a column's values as Arrow computes with them: without dictionaries, runs and views, and with decimals
-    of at least 128 bits.
+    """The type of a column's values as Arrow computes with them: without dictionaries, runs and views; decimals have at
+    least 128 bits.
     """
     while pa.types.is_dictionary(column_type) or pa.types.is_run_end_encoded(column_type):
         column_type = column_type.value_type

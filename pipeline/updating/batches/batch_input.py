@@ -16,6 +16,7 @@ from ....tasks.ids import identity
 from ....tasks.ids.display import type_name
 from ....tasks.ingest.directions import DOWN, UP
 from ....tasks.inputs.columns import id_kind, is_uuid
+from ....tasks.inputs.finding import find_input
 from ....tasks.inputs.formats.form import Form
 from ....tasks.inputs.formats.formats import is_text
 from ....tasks.inputs.sources import Frame, Source, plan_blocks
@@ -161,9 +162,13 @@ class BatchInput:
         record, id_type = self.base.manifest.input, self._id_type
         if own is None:
             return ReadGraph(no_graph(id_type), _NO_ROWS)
-        weights: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if self.state is not None and what == "insert" and settings.weight_column is not None:
-            weights = {"weight_column": settings.weight_column, "repeats": settings.repeats}
+            more = {"weight_column": settings.weight_column, "repeats": settings.repeats}
+        kind = id_kind(id_type)
+        if own.paths and kind == "strings":
+            _, files, _ = find_input(list(own.paths), settings.storage_options, "auto", None)
+            more |= {"id_type": "string"} if is_text(files.format) else {}  # also if all ids of the batch are digits
         how = InputSettings(
             path=what,
             source_column=record.source_column,
@@ -171,13 +176,10 @@ class BatchInput:
             bipartite=record.bipartite,
             storage_options=settings.storage_options,
             directed=self.state is not None and settings.directed,
-            **weights,
+            **more,
         )
         with tempfile.TemporaryDirectory(prefix="edgemill-") as folder:
             source = own.open(how, Folder(folder), compute)
-            kind = id_kind(id_type)
-            if is_text(source.format) and kind == "strings" != id_kind(source.id_type):
-                source = own.open(how.model_copy(update={"id_type": "string"}), Folder(folder), compute)
             if source.weights is not None:
                 source = replace(source, weights=replace(source.weights, nonnegative=self.nonnegative))
             if id_kind(source.id_type) != kind and source.rows:

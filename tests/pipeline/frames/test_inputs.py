@@ -81,7 +81,7 @@ ROWS: dict[str, tuple[Write, str]] = {
     ),
     "above 2^63-1": (
         table(src=pa.array([1, 2**63], pa.uint64()), dst=ids),
-        "rows.parquet: row group 0: column 'src' has the id 9223372036854775808, above 2^63-1",
+        "rows.parquet: row group 0: column 'src' has the id 9223372036854775808, and the ids of this input are int64",
     ),
 }
 

@@ -7,26 +7,26 @@ import math
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import dask
 import duckdb
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from dask import dataframe
 
 import lakes
-from edgemill.pipeline import InputError
+from edgemill.pipeline import InputError, Result, mine, update
 from edgemill.pipeline.frames.frame_input import FrameInput
 from edgemill.pipeline.settings.models import InputSettings
+from edgemill.pipeline.updating.batches.batch_input import BatchInput
+from edgemill.tasks.attributes import open_attributes, plan_attribute_blocks, read_attributes
 from edgemill.tasks.ids.id_types import from_internal
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.form import Form, Weights
@@ -194,6 +194,8 @@ class Door:
         self.make = make
         """Of the names of columns, if it is no file."""
         self.is_file = is_file
+        self.has_statistics = not (is_file and str(make([])).endswith(".arrow"))
+        """Whether the range of decimals is known before they are read."""
 
     def open(self, folder: Path, ends: tuple[str, str], weight: str | None = None) -> Source:
         """The input, with these columns."""
@@ -320,12 +322,7 @@ def ids_or_reasons(door: Door, name: str) -> tuple[list[Any] | None, list[str]]:
         return values, []
     if not (pa.types.is_decimal(kind) and kind.scale == 0):
         return None, [repr(name), str(door.types[name]), f'CAST("{name}" AS ']
-    is_file_without_statistics = (
-        door.is_file and door.make([]).__fspath__().endswith(".arrow")
-        if door.is_file and isinstance(door.make([]), Path)
-        else False
-    )
-    most = 2**63 if is_file_without_statistics or min(values) < 0 else 2**64
+    most = 2**63 if not door.has_statistics or min(values) < 0 else 2**64
     if min(values) >= -(2**63) and max(values) < most:
         return values, []
     return None, [repr(name), str(min(value for value in values if not -(2**63) <= value < most)), "cast"]
@@ -389,3 +386,232 @@ def test_weights_of_every_type(door: Door, tmp_path: Path) -> None:
         if not right:
             wrong.append((name, door.types[name], found))
     assert wrong == []
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+def test_attributes_of_every_type(kind: str, tmp_path: Path) -> None:
+    door, wrong = made(kind, tmp_path), []
+    publishable = (
+        *(is_text, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean),
+        *(pa.types.is_date, pa.types.is_timestamp, pa.types.is_decimal),
+    )
+    for name in names_of(door):
+        plain, values = value_type(door.types[name]), door.exported[name].to_pylist()
+        found: Any
+        try:
+            source = open_attributes(str(door.make([])), pa.int64(), id_column="one", columns=[name])
+            (block,) = plan_attribute_blocks(source, 1000)
+            found = read_attributes(source, block).values[name].to_pylist()
+            right = pa.types.is_null(plain) or any(test(plain) for test in publishable)
+            right = right and (found == values or name.startswith("nan"))
+        except InputError as error:
+            found = str(error)
+            right = not any(test(plain) for test in publishable)
+            right = right and all(one in found for one in (repr(name), str(plain), f'CAST("{name}" AS VARCHAR)'))
+        if not right:
+            wrong.append((name, plain, found))
+    assert wrong == []
+
+
+def test_ids_of_attributes_of_every_type(tmp_path: Path) -> None:
+    door, wrong = made("parquet", tmp_path), []
+    for name, folder in zip(names_of(door), folders(tmp_path), strict=False):
+        expected, reasons = ids_or_reasons(door, name)
+        found: Any
+        try:
+            id_type = pa.int64() if expected is None else door.open(folder, (name, name + SECOND)).id_type
+            source = open_attributes(str(door.make([])), id_type, id_column=name, columns=["one"])
+            (block,) = plan_attribute_blocks(source, 1000)
+            ids = read_attributes(source, block).ids
+            own = ids.to_numpy() if pa.types.is_integer(ids.type) else ids
+            found = [python(one) for one in from_internal(own, id_type).to_pylist()]
+            right = expected is not None and found == sorted(expected)
+        except InputError as error:
+            found = str(error)
+            is_null = pa.types.is_null(door.types[name])
+            right = expected is None and all(one in found for one in (repr(name), str(door.types[name])))
+            right = right or (is_null and repr(name) in found)
+        if not right:
+            wrong.append((name, door.types[name], expected or reasons, found))
+    assert wrong == []
+
+
+BASES: dict[str, list[Any]] = {
+    "int32": [1, 2, 3],
+    "int64": [1, 2, 3],
+    "uint64": [2**63 + 1, 2**63 + 2, 3],
+    "string": ["v1", "v2", "v3"],
+    "uuid": [key(n).bytes for n in (1, 2, 3)],
+    "binary16": [key(n).bytes for n in (1, 2, 3)],
+}
+"""Type of the ids of a result → ids of a triangle."""
+
+
+def triangle(name: str, extra: tuple[int, ...] = ()) -> pa.Table:
+    """A triangle and, of its vertices, more pairs of equal ids."""
+    kind = COLUMNS[name].type
+    ids = pa.array(BASES[name], kind)
+    return pa.table({"src": ids.take(pa.array([0, 1, 0, *extra])), "dst": ids.take(pa.array([1, 2, 2, *extra]))})
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    place = tmp_path_factory.mktemp("bases")
+    return {name: mine(triangle(name), place / name, **{"output.report": False}) for name in BASES}
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Ids of one kind can be compared."""
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
+        return "integers"
+    return "text" if is_text(kind) else "UUIDs" if is_uuid(kind) else "other"
+
+
+def test_batches_of_every_type(bases: dict[str, Result], tmp_path: Path) -> None:
+    door, wrong = Door(WIDE, WIDE.select), []
+    for (base_name, base), name in product(bases.items(), names_of(door)):
+        own, kind = COLUMNS[base_name].type, value_type(door.types[name])
+        if base_name != "int64" and (kind_of(kind) != kind_of(own) or name.startswith(("runs", "dictionary_"))):
+            continue  # int64 stands for all types
+        expected, reasons = ids_or_reasons(door, name)
+        if expected is not None and kind_of(kind) != kind_of(own):
+            expected, reasons = None, ["insert", base_name]
+        if expected is not None and kind_of(own) == "integers":
+            least, most = (0, 2**64) if own == pa.uint64() else (-(2 ** (own.bit_width - 1)), 2 ** (own.bit_width - 1))
+            if any(not least <= value < most for value in expected):
+                expected, reasons = None, [repr("src"), base_name, "cast"]
+        table = door.make([name, name + SECOND]).rename_columns(["src", "dst"])
+        batch = BatchInput(base, FrameInput(table), None)
+        found: Any
+        try:
+            source = batch.open(InputSettings(path="batch"), Folder(str(tmp_path)), dask.compute)
+            assert batch.batch is not None
+            found = [python(one) for one in from_internal(batch.batch.inserted.graph.ids, source.id_type).to_pylist()]
+            right = expected is not None and found == sorted(set(expected)) and source.id_type == own
+        except InputError as error:
+            found = str(error)
+            right = pa.types.is_null(kind) or (
+                expected is None
+                and all((one if one == str(door.types[name]) else one.replace(name, "src")) in found for one in reasons)
+            )
+        if not right:
+            wrong.append((base_name, name, door.types[name], expected or reasons, found))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("base", "batch"),
+    [
+        ("int64", "int32"),
+        ("int32", "int64"),
+        ("uint64", "int64"),
+        ("uuid", "uuid"),
+        ("uuid", "binary16"),
+        ("binary16", "uuid"),
+        ("string", "dictionary_string_view"),
+    ],
+)
+def test_an_update_keeps_type_and_tracks(bases: dict[str, Result], tmp_path: Path, base: str, batch: str) -> None:
+    table = pa.table({"src": COLUMNS[batch].slice(0, 1), "dst": COLUMNS[batch].slice(1, 1)})
+    new = update(bases[base], tmp_path / "out", insert=table, **{"output.report": False})
+    assert new.manifest.input.id_type == bases[base].manifest.input.id_type
+    for own, other in ((new.vertices, bases[base].vertices), (new.edges, bases[base].edges)):
+        assert own.schema == other.schema
+    assert logical_types(new) == logical_types(bases[base])
+    tracks = [one.dn_graphs.to_table()["track"].to_pylist() for one in (bases[base], new)]
+    assert tracks[0] == tracks[1] != []
+
+
+def logical_types(result: Result) -> list[str]:
+    """The logical type of the ids in each file of vertices."""
+    found = [fragment.metadata.schema.column(0).logical_type.type for fragment in result.vertices.get_fragments()]
+    return sorted(set(found))
+
+
+def test_a_batch_of_text_is_read_as_the_result_was(tmp_path: Path) -> None:
+    """Digits are text in a graph with ids of text, and a file with a line of names alone has no rows."""
+    base = mine(pa.table({"src": ["007", "a"], "dst": ["a", "8"]}), tmp_path / "base", **{"output.report": False})
+    for number, (text, edges) in enumerate((("src,dst\n007,8\n", 3), ("src,dst\n", 2))):
+        (tmp_path / f"{number}.csv").write_text(text)
+        new = update(base, tmp_path / f"out{number}", insert=tmp_path / f"{number}.csv", **{"output.report": False})
+        assert new.manifest.input.id_type == "string"
+        assert new.edges.count_rows() == edges
+
+
+@pytest.mark.parametrize(("first", "second"), [("uuid", "binary16"), ("binary16", "uuid")])
+def test_a_night_of_raw_bytes_keeps_the_tracks_of_uuids(tmp_path: Path, first: str, second: str) -> None:
+    place = tmp_path / "night-{date}"
+    how: dict[str, Any] = {"output.report": False}
+    nights = [
+        mine(triangle(name, (0,) * number), place, date=f"2026-11-0{number + 1}", **how)
+        for number, name in enumerate((first, second))
+    ]
+    tracks = [one.dn_graphs.to_table()["track"].to_pylist() for one in nights]
+    assert tracks[0] == tracks[1] != []
+    assert [one.manifest.input.id_type for one in nights] == [
+        {"uuid": "uuid", "binary16": "fixed_size_binary[16]"}[name] for name in (first, second)
+    ]
+
+
+EMPTY = [pa.float64(), pa.string(), pa.bool_(), pa.null(), pa.list_(pa.int64()), pa.timestamp("s"), pa.uuid()]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows"])
+@pytest.mark.parametrize("ids", ["int64", "string", "uuid"])
+def test_a_file_without_rows_may_have_any_types(tmp_path: Path, form: str, ids: str) -> None:
+    good = triangle(ids).append_column("weight", pa.array([1.0, 2, 3]))
+    good = good.append_column("kind", pa.array(["a", "a", "b"]))
+    for number, kind in enumerate([*EMPTY, None]):
+        empty = good if kind is None else pa.table({name: pa.array([], kind) for name in good.column_names})
+        path = tmp_path / f"part-{number}.{form}"
+        pq.write_table(empty, path) if form == "parquet" else ipc(path, empty, form == "arrows")
+    how = Form(weights=Weights("weight", "max"), where="kind = 'a'")
+    source = open_source(str(tmp_path), form=how)
+    assert source.id_type == COLUMNS[ids].type
+    assert len(read(source)[0]) == 2
+
+
+def test_attributes_without_rows_may_have_any_types(tmp_path: Path) -> None:
+    for number, kind in enumerate(EMPTY):
+        pq.write_table(pa.table({"id": pa.array([], kind), "name": pa.array([], kind)}), tmp_path / f"{number}.parquet")
+    pq.write_table(pa.table({"id": [1], "name": ["a"]}), tmp_path / "full.parquet")
+    source = open_attributes(str(tmp_path), pa.int64())
+    assert source.schema == pa.schema([("name", pa.string())])
+    (block,) = plan_attribute_blocks(source, 1000)
+    assert read_attributes(source, block).values["name"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: pd.DataFrame({"src": [], "dst": []}), lambda: pl.DataFrame({"src": [], "dst": []})]
+)
+def test_a_frame_without_rows(tmp_path: Path, make: Callable[[], Any]) -> None:
+    how = InputSettings(path="frame")
+    source = FrameInput(make()).open(how, Folder(str(tmp_path)), dask.compute)
+    assert read(source) == ([], [], None)
+
+
+def test_nulls_within_dictionaries_and_runs_are_nulls(tmp_path: Path) -> None:
+    values = pa.array([7, None, 9])
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), values)
+    ends = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), values)
+    for number, column in enumerate((coded, ends)):
+        assert column.null_count == 0
+        path = ipc(tmp_path / f"{number}.arrow", pa.table({"src": column, "dst": [1, 2, 3]}))
+        source = open_source(str(path))
+        (rows,) = (read_rows(source, block) for block in plan_blocks(source, 1000))
+        assert (rows.source.tolist(), rows.left_out.source_nulls) == ([7, 9], 1)
+
+
+def test_polars_categories_of_a_parquet_file(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"src": ["a", "b"], "dst": ["b", "a"]})
+    for number, kind in enumerate((pl.Categorical(), pl.Enum(["a", "b"]))):
+        frame.with_columns(pl.all().cast(kind)).write_parquet(tmp_path / f"{number}.parquet")
+        assert read(open_source(str(tmp_path / f"{number}.parquet"))) == (["a", "b"], ["b", "a"], None)
+
+
+def test_a_condition_on_views_runs_and_decimals(tmp_path: Path) -> None:
+    columns = ("string_view", "dictionary_string_view", "runs_string_view", "decimal64", "runs_of_dictionary")
+    path = ipc(tmp_path / "a.arrow", WIDE.select(["one", "two", *columns]))
+    for name in columns:
+        value = "3" if name == "decimal64" else "'v3'"
+        assert read(open_source(str(path), "one", "two", form=Form(where=f"{name} = {value}")))[0] == [1, 4]
