@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -42,7 +43,13 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
 
 def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form: Form) -> list[dict[str, pa.DataType]]:
     """[files] types of both id columns. Raises InputError if one is missing or has an unusable type."""
-    return [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
+    found = [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
+    if all(head.is_empty for head in heads):
+        with suppress(InputError):  # without ids their type is that of the first file, if it is one of ids
+            own = {column: id_type(heads[0].path, heads[0].names, heads[0].types, column) for column in ends}
+            common_type(heads[0].path, [kind for kind in own.values() if not pa.types.is_null(kind)])
+            found[0] = own
+    return found
 
 
 def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataType:

@@ -51,7 +51,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     "NaN": (table(src=[1.0, float("nan")], dst=ids), "rows.parquet: column 'src' is double, but ids are integers"),
     "float": (table(src=ids, dst=pa.array([1.0, 2.0], pa.float32())), "column 'dst' is float, but ids are integers"),
     "bool": (table(src=ids, dst=[True, False]), "column 'dst' is bool, but ids are integers"),
-    "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5))), "column 'dst' is decimal128(5, 0), but ids"),
+    "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5, 1))), "column 'dst' is decimal128(5, 1), but ids"),
     "integers and strings": (
         table(src=ids, dst=["a", "b"]),
         "are integers in one column or file and strings in another",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import math
 import uuid
@@ -11,15 +12,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import dask
+import dask.config
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from dask import dataframe
+from dask.base import compute
 
 import lakes
 from edgemill.pipeline import InputError, Result, mine, update
@@ -33,7 +36,10 @@ from edgemill.tasks.inputs.formats.form import Form, Weights
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source, plan_blocks
 from edgemill.tasks.storage.folders import Folder
+from edgemill.tasks.verify.result import verify
 
+dd: Any = dataframe
+QUIET: dict[str, Any] = {"output.report": False}
 NUMBERS = [3, 1, 2, 3]
 """What is in every column, in the form of its type."""
 
@@ -205,7 +211,7 @@ class Door:
         given: dict[str, Any] = {} if weight is None else {"weight_column": weight, "repeats": "max"}
         how = InputSettings(path="frame", source_column=ends[0], target_column=ends[1], **given)
         frame = self.make([*ends, *([] if weight is None else [weight])])
-        return FrameInput(frame).open(how, Folder(str(folder)), dask.compute)
+        return FrameInput(frame).open(how, Folder(str(folder)), compute)
 
 
 def ipc(path: Path, table: pa.Table, is_stream: bool = False) -> Path:
@@ -264,6 +270,7 @@ def made(name: str, folder: Path) -> Door:
                 'SELECT 3::HUGEINT AS hugeint, 3::HUGEINT AS "hugeint 2", range AS one, range + 1 AS two '
                 "FROM range(1, 5)"
             )
+            assert huge is not None
             exported = duckdb.from_arrow(source).to_arrow_table()
             for name in ("hugeint", "hugeint 2"):
                 exported = exported.append_column(name, pa.array(NUMBERS[:1] * 4, huge.to_arrow_table()[name].type))
@@ -278,7 +285,7 @@ def made(name: str, folder: Path) -> Door:
         case "dask":
             parts = OF_PANDAS.to_pandas()
             with dask.config.set({"dataframe.convert-string": False}):
-                given = dataframe.from_pandas(parts, npartitions=2)
+                given = dd.from_pandas(parts, npartitions=2)
             return Door(pa.Table.from_pandas(parts, preserve_index=False), lambda names: given[names])
     raise AssertionError(name)
 
@@ -457,7 +464,7 @@ def triangle(name: str, extra: tuple[int, ...] = ()) -> pa.Table:
 @pytest.fixture(scope="module")
 def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     place = tmp_path_factory.mktemp("bases")
-    return {name: mine(triangle(name), place / name, **{"output.report": False}) for name in BASES}
+    return {name: mine(triangle(name), place / name, **QUIET) for name in BASES}
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -484,7 +491,7 @@ def test_batches_of_every_type(bases: dict[str, Result], tmp_path: Path) -> None
         batch = BatchInput(base, FrameInput(table), None)
         found: Any
         try:
-            source = batch.open(InputSettings(path="batch"), Folder(str(tmp_path)), dask.compute)
+            source = batch.open(InputSettings(path="batch"), Folder(str(tmp_path)), compute)
             assert batch.batch is not None
             found = [python(one) for one in from_internal(batch.batch.inserted.graph.ids, source.id_type).to_pylist()]
             right = expected is not None and found == sorted(set(expected)) and source.id_type == own
@@ -513,7 +520,7 @@ def test_batches_of_every_type(bases: dict[str, Result], tmp_path: Path) -> None
 )
 def test_an_update_keeps_type_and_tracks(bases: dict[str, Result], tmp_path: Path, base: str, batch: str) -> None:
     table = pa.table({"src": COLUMNS[batch].slice(0, 1), "dst": COLUMNS[batch].slice(1, 1)})
-    new = update(bases[base], tmp_path / "out", insert=table, **{"output.report": False})
+    new = update(bases[base], tmp_path / "out", insert=table, **QUIET)
     assert new.manifest.input.id_type == bases[base].manifest.input.id_type
     for own, other in ((new.vertices, bases[base].vertices), (new.edges, bases[base].edges)):
         assert own.schema == other.schema
@@ -530,10 +537,10 @@ def logical_types(result: Result) -> list[str]:
 
 def test_a_batch_of_text_is_read_as_the_result_was(tmp_path: Path) -> None:
     """Digits are text in a graph with ids of text, and a file with a line of names alone has no rows."""
-    base = mine(pa.table({"src": ["007", "a"], "dst": ["a", "8"]}), tmp_path / "base", **{"output.report": False})
+    base = mine(pa.table({"src": ["007", "a"], "dst": ["a", "8"]}), tmp_path / "base", **QUIET)
     for number, (text, edges) in enumerate((("src,dst\n007,8\n", 3), ("src,dst\n", 2))):
         (tmp_path / f"{number}.csv").write_text(text)
-        new = update(base, tmp_path / f"out{number}", insert=tmp_path / f"{number}.csv", **{"output.report": False})
+        new = update(base, tmp_path / f"out{number}", insert=tmp_path / f"{number}.csv", **QUIET)
         assert new.manifest.input.id_type == "string"
         assert new.edges.count_rows() == edges
 
@@ -541,9 +548,8 @@ def test_a_batch_of_text_is_read_as_the_result_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("first", "second"), [("uuid", "binary16"), ("binary16", "uuid")])
 def test_a_night_of_raw_bytes_keeps_the_tracks_of_uuids(tmp_path: Path, first: str, second: str) -> None:
     place = tmp_path / "night-{date}"
-    how: dict[str, Any] = {"output.report": False}
     nights = [
-        mine(triangle(name, (0,) * number), place, date=f"2026-11-0{number + 1}", **how)
+        mine(triangle(name, (0,) * number), place, date=f"2026-11-0{number + 1}", **QUIET)
         for number, name in enumerate((first, second))
     ]
     tracks = [one.dn_graphs.to_table()["track"].to_pylist() for one in nights]
@@ -586,7 +592,7 @@ def test_attributes_without_rows_may_have_any_types(tmp_path: Path) -> None:
 )
 def test_a_frame_without_rows(tmp_path: Path, make: Callable[[], Any]) -> None:
     how = InputSettings(path="frame")
-    source = FrameInput(make()).open(how, Folder(str(tmp_path)), dask.compute)
+    source = FrameInput(make()).open(how, Folder(str(tmp_path)), compute)
     assert read(source) == ([], [], None)
 
 
@@ -615,3 +621,54 @@ def test_a_condition_on_views_runs_and_decimals(tmp_path: Path) -> None:
     for name in columns:
         value = "3" if name == "decimal64" else "'v3'"
         assert read(open_source(str(path), "one", "two", form=Form(where=f"{name} = {value}")))[0] == [1, 4]
+
+
+def test_cells_of_csv_of_every_type(tmp_path: Path) -> None:
+    """CSV has text alone: ids are what is written there, or the message names the column."""
+    wrong = []
+    for name, column in COLUMNS.items():
+        if name.startswith(("runs_", "binary4", "binary16", "dictionary_binary16")):
+            continue
+        path = tmp_path / f"{name}.csv"
+        try:
+            pa.csv.write_csv(pa.table({"src": column, "dst": column}), path)
+        except pa.ArrowInvalid:  # a type that no CSV has
+            continue
+        with path.open() as lines:
+            cells = [row["src"] for row in csv.DictReader(lines)]
+        found: Any
+        try:
+            found = read(open_source(str(path)))[0]
+            right = [str(one) for one in found] == [cell for cell in cells if cell]
+        except InputError as error:
+            found = str(error)
+            right = "'src'" in found and not pa.types.is_integer(column.type) and not is_text(column.type)
+        if not right:
+            wrong.append((name, cells, found))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        *(
+            ("dictionary_string_view", "arrow"),
+            ("runs_string", "arrow"),
+            ("decimal128", "arrow"),
+            ("decimal32", "arrow"),
+        ),
+        *(("large_decimal", "parquet"), ("uuid", "parquet"), ("dictionary_binary16", "parquet"), ("uint8", "parquet")),
+    ],
+)
+def test_results_are_verified_with_their_input(tmp_path: Path, name: str, form: str) -> None:
+    """A whole run, of a triangle."""
+    column = COLUMNS[name]
+    table = pa.table({"src": column.slice(0, 3), "dst": column.slice(1, 3)})
+    path = tmp_path / f"rows.{form}"
+    pq.write_table(table, path) if form == "parquet" else ipc(path, table)
+    result = mine(path, tmp_path / "out", **QUIET)
+    assert [one for one in verify(result.path, path).checks if not one[1]] == []
+    assert [python(one) for one in result.vertices.to_table()["id"].to_pylist()] == sorted(
+        map(python, column.to_pylist()[:3])
+    )
+    assert result.edges.to_table()["lambda"].to_pylist() == [1, 1, 1]
