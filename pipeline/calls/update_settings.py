@@ -57,7 +57,8 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
         "input.target_column": record.target_column,
     }
     inherited = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-    return {name: value for name, value in inherited.items() if name not in assigned} | dict(given)
+    replaced = {name for name in inherited if any(f"{name}.".startswith(f"{one}.") for one in assigned)}
+    return {name: value for name, value in inherited.items() if name not in replaced} | dict(given)
 
 
 def _own_sections(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:

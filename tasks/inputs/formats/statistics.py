@@ -33,9 +33,8 @@ _NULLS, _MAX, _MIN = 3, 5, 6  # Statistics; older fields for these have no defin
 
 
 def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
-    """The smallest and the largest value over all `columns` (name → Arrow type) of integers
-    and of decimals without a fraction; None if a row group lacks
-    statistics. `footer` comes without its length and the magic word.
+    """The smallest and the largest value over all `columns` (name → Arrow type), which are integers or decimals without
+    a fraction; None if a row group lacks statistics. `footer` comes without its length and the magic word.
 
     Raises ValueError if the footer cannot be read, or stores a column in another physical type than its schema has.
     """
