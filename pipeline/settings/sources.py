@@ -94,7 +94,7 @@ def load_settings(
         _assign(tree, name, value)
     names = _assign_all(tree, assignments, list(overrides or {}))
     _replace_dates(tree, required="nightly.date" in (overrides or {}))
-    found = _validated(tree, "" if config is None else f" (settings file {config})")
+    found = _validated(tree, "" if config is None else f" (settings file {config})", is_written=True)
     _refuse_idle(found, names)
     return found
 
@@ -265,13 +265,15 @@ def _replace_dates(tree: dict[str, Any], required: bool) -> None:
         _assign(tree, name, replace_date(text, day or "", name))
 
 
-def _validated(tree: dict[str, Any], origin: str) -> Settings:
+def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> Settings:
+    """The settings of a tree. Sections of the user's programs in it may have text to be read, if it `is_written`."""
     # an empty section in YAML is None and takes its defaults
     tree = {section: {} if inner is None else inner for section, inner in tree.items()}
     tree = {"input": {}, "output": {}} | tree
     model = model_for(tree)
     own: dict[str, Any] = {name: model.model_fields[name].annotation for name in model.own_sections()}
-    _type_sections(tree, own)
+    if is_written:
+        _type_sections(tree, own)
     sections: dict[str, type[BaseModel]] = {**SECTIONS, **own}
     try:
         found = model.model_validate({name: {} for name in own} | tree)

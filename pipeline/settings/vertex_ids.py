@@ -16,7 +16,7 @@ def id_text(value: object) -> str:
     plain: Any = getattr(value, "as_py", lambda: value)()
     if isinstance(plain, str):
         return plain
-    if isinstance(plain, bool | float) or plain is None:
+    if isinstance(plain, bool | float | list | tuple | dict | set) or plain is None:
         raise ValueError("must be an id: a whole number, or text")
     try:
         return str(index(plain))

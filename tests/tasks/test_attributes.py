@@ -170,7 +170,10 @@ def test_invalid_rows_are_refused(tmp_path: Path) -> None:
             joined(source, [bucket(0, [1, 2], pa.int64()), bucket(1, [5], pa.int64())], tmp_path / f"out{len(text)}")
 
     fails(pa.array([1, 2, None, 3]), "people.parquet: row group 1 has 1 null ids in column 'id'")
-    fails(pa.array([2**63 + 1], pa.uint64()), "people.parquet: row group 0: column 'id', uint64, has ids that are no int64")
+    fails(
+        pa.array([2**63 + 1], pa.uint64()),
+        "people.parquet: row group 0: column 'id', uint64, has ids that are no int64",
+    )
     fails(pa.array([1, 2, 3, 5, 2]), "people.parquet: the id 2 is in 2 rows of column 'id': keep one row of each")
     fails(pa.array([9, 8, 8, 9, 8, 1]), "people.parquet: the id 8 is in 3 rows of column 'id'")
 

@@ -207,6 +207,17 @@ def test_parameters_in_a_settings_file_are_read_by_their_types(
         load_settings(path, {"input.path": "in", "output.path": "out"}, ["reach.most=no"])
 
 
+@pytest.mark.parametrize("name", ["reach.source", "reach.most", "bfs.source", "pagerank.personal"])
+def test_values_of_great_depth_are_refused(name: str) -> None:
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+    given = {"input.path": "in", "output.path": "out", "programs.own": ("my_programs:Reach",), "programs.run": "reach"}
+    with pytest.raises(UsageError, match=re.escape(name)) as caught:
+        settings_of(given | {name: deep})
+    assert len(str(caught.value)) < 500
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [
