@@ -283,7 +283,8 @@ def made(name: str, folder: Path) -> Door:
                 ),
             )
         case "dask":
-            parts = OF_PANDAS.to_pandas()
+            kept = [one for one in OF_PANDAS.column_names if not one.startswith("dictionary_") or "_string" in one]
+            parts = OF_PANDAS.select(kept).to_pandas()  # as pandas frames, whose other dictionaries are tried
             with dask.config.set({"dataframe.convert-string": False}):
                 given = dd.from_pandas(parts, npartitions=2)
             return Door(pa.Table.from_pandas(parts, preserve_index=False), lambda names: given[names])
