@@ -34,8 +34,8 @@ def batch_part(given: Any) -> InputObject | None:
 
 
 def update_settings(base: Result, given: Mapping[str, object], assigned: Collection[str] = ()) -> dict[str, object]:
-    """The settings of an update of `base` by dotted names: `given`, and those of the result, which the names in
-    `assigned` replace afterwards.
+    """The settings of an update of `base` by dotted names: `given`, and those of the result, without those in
+    `assigned`, which `--set` gives.
 
     No module is imported because a result names it: programs of the user must be in `given` again. Their parameters are
     taken from the result. Raises UsageError.
@@ -63,7 +63,9 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
         "input.source_column": record.source_column,
         "input.target_column": record.target_column,
     }
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()} | dict(given)
+    inherited = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+    replaced = {name for name in inherited if any(f"{name}.".startswith(f"{one}.") for one in assigned)}
+    return {name: value for name, value in inherited.items() if name not in replaced} | dict(given)
 
 
 def _own_sections(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:

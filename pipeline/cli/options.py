@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.formats import FORMATS
 from ..messages.escaping import in_json
 from ..messages.setting_names import SettingOrigin
@@ -104,11 +105,21 @@ def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[
         for name, value in flags.items()
         if value is not None and value is not False and value != ()
     }
-    assigned = (assignment.partition("=")[0].strip() for assignment in assignments)
+    assigned = assigned_names(assignments)
     click.get_current_context().meta[SETTING_ORIGIN] = SettingOrigin(
         config is not None, frozenset([*overrides, *assigned])
     )
     return load_settings(config, overrides, assignments)
+
+
+def assigned_names(assignments: tuple[str, ...]) -> list[str]:
+    """The settings that `--set` gives. Raises UsageError for one of another command."""
+    names = [assignment.partition("=")[0].strip() for assignment in assignments]
+    command = click.get_current_context().info_name
+    for name in names:
+        if name.partition(".")[0] == "estimate" and command != "estimate":
+            raise UsageError(f"--set {name} has no effect, since it is for `edgemill estimate`: leave it out")
+    return names
 
 
 def print_settings(settings: Settings) -> None:

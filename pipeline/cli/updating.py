@@ -8,7 +8,7 @@ import click
 
 from ..messages.setting_names import SettingOrigin
 from .error_output import SETTING_ORIGIN
-from .options import debug, json_document
+from .options import assigned_names, debug, json_document
 from .running import carry_out
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def update(
         from ..updating.batches.needed import batch_for
 
         given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False, ())}
-        assigned = [assignment.partition("=")[0].strip() for assignment in assignments]
+        assigned = assigned_names(assignments)
         ctx.meta[SETTING_ORIGIN] = SettingOrigin(False, frozenset([*given, *assigned]))
         base = Result(result)
         settings = load_settings(None, update_settings(base, given, assigned), assignments)

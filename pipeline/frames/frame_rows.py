@@ -88,6 +88,8 @@ def _of_pandas(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
     indices = _indices(names, name, columns)
     two = frame.iloc[:, indices]
     table = pa.Table.from_pandas(two.set_axis([names[index] for index in indices], axis=1), preserve_index=False)
+    if not len(table):  # pandas chooses a type without values, and other ones in each release
+        return _selected(pa.schema([(one, pa.null()) for one in table.column_names]), iter([]), name, columns)
     return _selected(table.schema, iter(table.to_batches()), name, columns)
 
 

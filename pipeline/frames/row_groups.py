@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from ...tasks.inputs.columns import plain_values, value_type
 from ...tasks.publish.writing import OutputFile, write_table
 from ...tasks.storage.folders import Folder
 from .input_object import EdgeBatches
@@ -58,13 +59,13 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.Array]:
     columns = []
     for column, field in enumerate(schema):
-        parts = [batch.column(column) for batch in batches]
-        columns.append(pa.concat_arrays([part if part.type == field.type else part.cast(field.type) for part in parts]))
+        parts = [plain_values(pa.chunked_array([batch.column(column)])) for batch in batches]
+        whole = pa.chunked_array([chunk for part in parts for chunk in part.cast(field.type).chunks], field.type)
+        columns.append(pa.concat_arrays(whole.chunks))
     return columns
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type without a dictionary. Arrow's three types of text become one, so that equal rows give equal files."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+    """The type of plain values. Arrow's types of text become one, so that equal rows give equal files."""
+    kind = value_type(kind)
+    return pa.string() if pa.types.is_large_string(kind) else kind

@@ -7,10 +7,9 @@ Names of files, columns and vertices may contain them.
 from __future__ import annotations
 
 import re
+import reprlib
 import shlex
 
-_MAX_SHOWN = 200
-"""Characters of a value that a message shows."""
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _IN_TEXT = re.compile(f"[{_CONTROLS}]")
 _IN_LINE = re.compile(f"[{_CONTROLS}\t\n]")
@@ -31,15 +30,6 @@ def one_line(text: str) -> str:
     return _IN_LINE.sub(_visible, text)
 
 
-def shown(value: object) -> str:
-    """A value as Python writes it, for a message. Long ones are cut."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python does not write integers of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
-
-
 def in_json(text: str) -> str:
     """An equivalent JSON text without such characters."""
     return _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -53,3 +43,24 @@ def _visible(found: re.Match[str]) -> str:
 def shell_word(text: str) -> str:
     """Text as one argument of a command, on one line."""
     return shlex.quote(one_line(text))
+
+
+class _Short(reprlib.Repr):
+    """Values of bounded length and depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 200
+
+    def repr_int(self, value: int, level: int) -> str:
+        return (
+            super().repr_int(value, level) if value.bit_length() < 2**13 else f"a number of {value.bit_length():,} bits"
+        )
+
+
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """A value for a message, as Python writes it: its beginning, if it is long or holds others at great depth."""
+    return _SHORT.repr(value)

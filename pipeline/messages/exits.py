@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
-from ...tasks.errors import NO_SPACE, EdgemillError, OutOfRoom, StoreLost
+from ...tasks.errors import NO_SPACE, EdgemillError, OutOfRoom, StoreLost, UsageError
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.stores import is_store_lost
 
@@ -44,6 +44,8 @@ def exit_code(error: BaseException) -> int:
             return OutOfRoom.exit_code
         case BrokenPipeError() if _output_is_unread():
             return BROKEN_PIPE
+        case ValueError() if _is_dask_configuration(error):
+            return UsageError.exit_code
         case Terminated():
             return 128 + signal.SIGTERM
         case KeyboardInterrupt():
@@ -67,6 +69,8 @@ def _message(error: BaseException) -> str:
             return f"no room left on the disk: {error.filename or error.strerror}"
         case BrokenPipeError() if _output_is_unread():
             return "the reader of the output closed the pipe"
+        case ValueError() if _is_dask_configuration(error):
+            return " ".join(str(error).split())
         case Terminated():
             return "terminated"
         case KeyboardInterrupt():
@@ -75,6 +79,11 @@ def _message(error: BaseException) -> str:
             return f"no answer from an object store or the cluster: {error or type(error).__name__}; run again"
         case _:
             return f"unexpected {type(error).__name__}: {error}"
+
+
+def _is_dask_configuration(error: ValueError) -> bool:
+    """Whether a file of Dask's own configuration cannot be read, which Dask says when it is imported."""
+    return str(error).startswith("A dask config file")
 
 
 def _output_is_unread() -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, StoreLost
-from ...tasks.ids.display import type_name
+from ...tasks.ids.display import are_same, type_name
 from ...tasks.storage.folders import Folder
 from ..messages.exits import message
 from ..monitor.events import Events
@@ -87,6 +87,6 @@ def _difference(old: Result, id_type: str) -> str:
         return "it did not converge" if manifest.has_lambda else "it has no λ"
     if manifest.tracks is None:
         return "it was made by a release without tracks"
-    if manifest.input.id_type != id_type:
+    if not are_same(manifest.input.id_type, id_type):
         return f"its ids are {manifest.input.id_type}, but the ids of this run are {id_type}"
     return ""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ...tasks.errors import ProgramError, UsageError
+from ..messages.escaping import shown
 from ..messages.suggesting import did_you_mean
 from .catalogue import CATALOGUE, LAMBDA, Column, Entry
 
@@ -147,7 +148,7 @@ def _parsed(place: str) -> tuple[str, str, str]:
     match = _PLACE.fullmatch(place)
     if match is None:
         raise UsageError(
-            f"programs.own: must be module:Class or name=module:Class, such as my_programs:Reach, got {place!r}"
+            f"programs.own: must be module:Class or name=module:Class, such as my_programs:Reach, got {shown(place)}"
         )
     name, module, kind = match.groups()
     return name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower(), module, kind

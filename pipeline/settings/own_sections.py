@@ -40,12 +40,6 @@ def model_for(tree: Mapping[str, Any]) -> type[Settings]:
     return model
 
 
-def vertices_of_own(tree: Mapping[str, Any]) -> set[str]:
-    """The settings in `tree` that are ids of vertices for programs of the user. Raises as `model_for` does."""
-    found = model_for(tree).own_programs
-    return {f"{name}.{parameter}" for name, program in found.items() for parameter in program.vertices}
-
-
 def _names(given: object) -> tuple[str, ...]:
     """The names in a setting that is not validated yet; of a wrong value none."""
     if isinstance(given, str):

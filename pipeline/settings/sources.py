@@ -13,10 +13,11 @@ from pydantic_core import ErrorDetails
 from ...tasks.errors import KeywordError, UsageError
 from ..messages.escaping import has_controls, shown
 from ..messages.suggesting import did_you_mean
+from ..programs.catalogue import CATALOGUE
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
-from .own_sections import model_for, vertices_of_own
-from .vertex_ids import AS_TEXT
+from .own_sections import model_for
+from .values import assigned, read_yaml, typed
 
 SHORT_NAMES: Mapping[str, str] = {
     "input": "input.path",
@@ -68,6 +69,9 @@ KEYWORDS: Mapping[str, str] = {
 }
 """Keyword of `mine` → setting: the short names, and each name that only one section has."""
 
+_LONGEST_NAME = 500
+"""Most characters of the name of a setting."""
+
 _DATED = ("input.path", "input.complete_marker", "input.vertices", "output.path")
 """Settings in which `{date}` is replaced."""
 
@@ -77,29 +81,22 @@ def load_settings(
     overrides: Mapping[str, object] | None = None,
     assignments: Sequence[str] = (),
 ) -> Settings:
-    """Settings from a YAML file, then `overrides` (dotted name → value), then `a.b=c` assignments; later ones win.
-    `{date}` is replaced.
+    """Settings from a YAML file, then `overrides` (dotted name → value), which win, and `a.b=c` assignments of others.
+    Text of the file and of assignments is read by the type of its setting. `{date}` is replaced.
 
-    Raises UsageError for unknown, missing and contradictory settings and for values of a wrong type or out of range.
-    The message names the file and every such setting.
+    Raises UsageError for unknown, missing and contradictory settings, for values of a wrong type or out of range, and
+    for assignments without effect: to a setting that is given already, or of a program that does not run. The message
+    names the file and every such setting.
     """
     tree = {} if config is None else _read_yaml(Path(config))
+    _type_sections(tree, SECTIONS)
     for name, value in (overrides or {}).items():
         _assign(tree, name, value)
-    of_own: dict[str, str] = {}
-    for assignment in assignments:
-        name, equals, text = (part.strip() for part in assignment.partition("="))
-        if not equals or not name:
-            raise UsageError(f"--set takes a.b=c, got {assignment!r}")
-        if name.partition(".")[0] in SECTIONS:
-            _assign(tree, name, text if name in AS_TEXT else _parse(text, f"--set {name}"))
-        else:
-            of_own[name] = text
-    as_text = vertices_of_own(tree) if of_own else ()
-    for name, text in of_own.items():
-        _assign(tree, name, text if name in as_text else _parse(text, f"--set {name}"))
+    names = _assign_all(tree, assignments, list(overrides or {}))
     _replace_dates(tree, required="nightly.date" in (overrides or {}))
-    return _validated(tree, "" if config is None else f" (settings file {config})")
+    found = _validated(tree, "" if config is None else f" (settings file {config})", is_written=True)
+    _refuse_idle(found, names)
+    return found
 
 
 def make_settings(
@@ -179,23 +176,54 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"cannot read the settings file {path}: {reason}") from error
-    tree = _parse(text, f"the settings file {path}")
+    tree = read_yaml(text, f"the settings file {path}")
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise UsageError(f"the settings file {path} must hold sections such as `input:`, not a {type(tree).__name__}")
-    return {str(section): dict(inner) if isinstance(inner, dict) else inner for section, inner in tree.items()}
+        kind = "list" if isinstance(tree, list) else "single value"
+        raise UsageError(f"the settings file {path} must hold sections such as `input:`, not a {kind}")
+    return tree
 
 
-def _parse(text: str, where: str) -> Any:
-    import yaml
+def _assign_all(tree: dict[str, Any], assignments: Sequence[str], given: list[str]) -> list[str]:
+    """Assign the values of `a.b=c`, in place, and return the names. Raises UsageError for one that replaces a setting
+    among those that are `given`, or an earlier one.
+    """
+    names: list[str] = []
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        name = name.strip()
+        if not equals or not name or len(name) > _LONGEST_NAME:
+            raise UsageError(f"--set takes a.b=c, got {shown(assignment)}")
+        for other in (*given, *names):
+            if other == name or other.startswith(f"{name}."):
+                twice = (
+                    "is given twice" if other == name and other in names else f"replaces {other}, which is given, too"
+                )
+                raise UsageError(f"--set {name} {twice}: leave one out")
+        _assign(tree, name, assigned(text))
+        if (section := name.partition(".")[0]) in SECTIONS:
+            _type_sections(tree, {section: SECTIONS[section]})  # now: a later one may set a part of a mapping
+        names.append(name)
+    return names
 
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
-        raise UsageError(f"{where} is not valid YAML{place}: {getattr(error, 'problem', error)}") from error
+
+def _type_sections(tree: dict[str, Any], models: Mapping[str, type[BaseModel]]) -> None:
+    """Read the text in sections by the types of their settings, in place."""
+    tree |= {name: typed(tree[name], name, model) for name, model in models.items() if name in tree}
+
+
+def _refuse_idle(settings: Settings, names: Sequence[str]) -> None:
+    """Raise UsageError if one of the names, which `--set` gives, is of a program that does not run."""
+    for name in names:
+        section = name.partition(".")[0]
+        program = next((key for key, entry in CATALOGUE.items() if entry.section == section), None)
+        if program is not None and program not in settings.programs.vertex_programs:
+            together = ",".join((*settings.programs.run, program))
+            raise UsageError(
+                f"--set {name} has no effect, since the program {program} does not run: leave it out, or give "
+                f"programs.run={together}"
+            )
 
 
 def _assign(tree: dict[str, Any], name: str, value: object) -> None:
@@ -237,12 +265,15 @@ def _replace_dates(tree: dict[str, Any], required: bool) -> None:
         _assign(tree, name, replace_date(text, day or "", name))
 
 
-def _validated(tree: dict[str, Any], origin: str) -> Settings:
+def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> Settings:
+    """The settings of a tree. Sections of the user's programs in it may have text to be read, if it `is_written`."""
     # an empty section in YAML is None and takes its defaults
     tree = {section: {} if inner is None else inner for section, inner in tree.items()}
     tree = {"input": {}, "output": {}} | tree
     model = model_for(tree)
     own: dict[str, Any] = {name: model.model_fields[name].annotation for name in model.own_sections()}
+    if is_written:
+        _type_sections(tree, own)
     sections: dict[str, type[BaseModel]] = {**SECTIONS, **own}
     try:
         found = model.model_validate({name: {} for name in own} | tree)

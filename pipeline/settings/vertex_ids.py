@@ -16,8 +16,8 @@ def id_text(value: object) -> str:
     plain: Any = getattr(value, "as_py", lambda: value)()
     if isinstance(plain, str):
         return plain
-    if isinstance(plain, bool | float) or plain is None:
-        raise ValueError("must be an id: a whole number, or text (in a settings file, in quotes)")
+    if isinstance(plain, bool | float | list | tuple | dict | set) or plain is None:
+        raise ValueError("must be an id: a whole number, or text")
     try:
         return str(index(plain))
     except TypeError:
@@ -85,7 +85,3 @@ def _of_parquet(path: str, column: str) -> list[str]:
     if found.null_count:
         raise ValueError(f"column {chosen!r} of {path!r} has {found.null_count:,} nulls: leave them out")
     return [id_text(display_id(value)) for value in found.to_pylist()]
-
-
-AS_TEXT = frozenset(("bfs.source", "sssp.source", "pagerank.personal"))
-"""Settings whose values on the command line are text as it stands: `0123` and `yes` are ids."""

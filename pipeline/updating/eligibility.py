@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...tasks.errors import EdgemillError, StoreLost
-from ...tasks.ids.display import type_name
+from ...tasks.ids.display import are_same, type_name
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import has_gpu_workers, host_memory_bytes
@@ -75,7 +75,7 @@ def _of_base(then: Manifest, source: Source) -> str | None:
         return "the earlier result does not have the λ of every edge"
     if then.dense is None or then.tracks is None:
         return "the earlier result has no dense groups"
-    if then.input.id_type != type_name(source.id_type):
+    if not are_same(then.input.id_type, type_name(source.id_type)):
         return f"ids of the earlier result are {then.input.id_type}, and are {type_name(source.id_type)} now"
     before, now = (then.input.source_column, then.input.target_column), (source.source_column, source.target_column)
     if before != now:

@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InputError
 from ..ids import identity
-from ..ids.display import display_id
+from ..ids.display import display_id, type_name
 from ..ids.id_types import from_internal, to_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds
+from ..inputs.columns import plain_values
 from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.opening import READ_ERRORS, error_reason
 from ..messages import Bundle, bundle
@@ -141,13 +142,14 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
         )
     kinds = [_internal_type(field.type) for field in source.schema]
     try:
-        values = [column.cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
+        values = [plain_values(column).cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
         return pa.table(
             [pa.array(to_internal(table.column(0), source.id_type)), *values], names=["id", *source.schema.names]
         )
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"{own.path}: row group {group}: {error_reason(error)}; the ids are {source.id_type}"
+            f"{own.path}: row group {group}: column {source.id_column!r}, {table.column(0).type}, has ids that are no "
+            f"{type_name(source.id_type)}, as those of the edges are ({error_reason(error)}): leave such rows out"
         ) from error
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..errors import InputAbsent, InputError
 from ..inputs.columns import id_type as id_type_of
-from ..inputs.columns import is_uuid, refuse_folder_columns, usual_name
+from ..inputs.columns import is_uuid, refuse_folder_columns, usual_name, value_type
 from ..inputs.finding import find_files
 from ..inputs.formats.parquet import read_parquet_footer
 from ..inputs.sources import FOOTER_READERS, SourceFile
@@ -110,6 +110,8 @@ def open_attributes(
     refuse_folder_columns(path, first, names, folders, (id_column,))
     for footer in footers:
         types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
+        if not sum(footer.row_groups):
+            types = dict.fromkeys(types, pa.null())  # writers choose any type for a column without values
         found = id_type_of(footer.path, footer.schema.names, types, id_column)
         _refuse_other_ids(footer.path, found, id_column, id_type)
     chosen = _columns(first, names, id_column, columns, only_ids)
@@ -119,7 +121,8 @@ def open_attributes(
         live.refuse_columns([id_column, *chosen])
         for file_path, schema in schemas.items():
             live.refuse_file(file_path, schema, [id_column, *chosen])
-    schema = pa.schema([(name, _type(schemas, name)) for name in chosen])
+    filled = {footer.path: footer.schema for footer in footers if sum(footer.row_groups)} or schemas
+    schema = pa.schema([(name, _type(filled, name)) for name in chosen])
     return AttributeSource(
         path,
         tuple(SourceFile(f.path, f.size, f.row_groups, f.version) for f in footers),
@@ -142,6 +145,8 @@ def plan_attribute_blocks(source: AttributeSource, rows_per_block: int) -> list[
     rows = size = 0
     for index, file in enumerate(source.files):
         for group, more in enumerate(file.row_groups):
+            if not more:
+                continue
             own = source.group_bytes[index][group]
             if blocks[-1] and (rows + more > rows_per_block or size + own > _BLOCK_BYTES):
                 blocks.append([])
@@ -213,9 +218,8 @@ def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
         if (count := schema.names.count(name)) > 1:
             raise InputError(f"{path} has {count} columns named {name!r}; rename all but one")
         kind = schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        kind = value_type(kind)
+        if pa.types.is_large_string(kind):
             kind = pa.string()
         if not pa.types.is_null(kind):
             found.setdefault(kind, path)
@@ -227,9 +231,10 @@ def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
         )
     kind, path = next(iter(found.items()), (pa.string(), ""))
     if not _can_be_published(kind):
+        quoted = name.replace('"', '""')
         raise InputError(
             f"{path}: column {name!r} is {kind}; attributes are strings, numbers, booleans, dates and timestamps: cast "
-            "it, or choose others with input.vertex_columns"
+            f'it, in SQL CAST("{quoted}" AS VARCHAR), or choose others with input.vertex_columns'
         )
     return kind
 

@@ -20,6 +20,13 @@ def type_name(id_type: pa.DataType) -> str:
     return "uuid" if isinstance(id_type, pa.BaseExtensionType) else str(id_type)
 
 
+def are_same(one: str, other: str) -> bool:
+    """Whether ids of two types, by their `type_name`, are stored alike in results: types are equal, or are UUIDs, which
+    are 16 bytes whether a file calls them UUIDs or not.
+    """
+    return one == other or {one, other} == {"uuid", str(pa.binary(16))}
+
+
 def display_id(value: Any) -> Any:
     """An id for display: a UUID as text with hyphens; integers and strings unchanged."""
     if isinstance(value, bytes):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ... import kernels
-from ..inputs.columns import is_uuid
+from ..inputs.columns import is_uuid, plain_values
 from .display import display_id
 from .identity import Ids
 
@@ -24,10 +24,9 @@ def to_internal(column: pa.ChunkedArray, id_type: pa.DataType) -> Ids:
 
     Raises Arrow's error for values that do not fit.
     """
+    column = plain_values(column)
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if is_uuid(id_type):
         return _digits(column.cast(pa.binary(16)))
     if not pa.types.is_integer(id_type):
@@ -52,13 +51,12 @@ def from_internal(ids: Ids, id_type: pa.DataType) -> pa.Array:
 
 def with_prefix(ids: pa.ChunkedArray, prefix: str) -> pa.ChunkedArray:
     """Ids of any type as strings with a prefix."""
+    ids = plain_values(ids)
     if isinstance(ids.type, pa.BaseExtensionType) or is_uuid(ids.type):
         texts = pa.array(
             [None if value is None else str(display_id(value)) for value in ids.to_pylist()], pa.large_string()
         )
         ids = pa.chunked_array([texts])
-    if pa.types.is_dictionary(ids.type):
-        ids = ids.cast(ids.type.value_type)
     text = pa.large_string()
     return pc.binary_join_element_wise(pa.scalar(prefix, text), ids.cast(text), pa.scalar("", text))
 

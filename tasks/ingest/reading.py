@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InputError
 from ..ids import identity
+from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
+from ..inputs.columns import plain_values
 from ..inputs.formats.ipc import ipc_batches
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
@@ -142,6 +144,9 @@ def count_rows(source: Source) -> int:
 
 def _rows(source: Source, piece: Piece, table: pa.Table, first: int) -> IdRows:
     """The ids and weights of a table whose rows begin at row `first` of the piece."""
+    if not table.num_rows:  # a file without rows may have other types
+        return _no_rows(source, NONE)
+    table = _plain_table(table)
     matching = _matching_rows(source, piece, table)
     ends = matching.select(_read_columns(source))
     nulls = [ends.column(position).null_count for position in range(2)]
@@ -159,6 +164,12 @@ def _rows(source: Source, piece: Piece, table: pa.Table, first: int) -> IdRows:
         if wrong is not None:
             raise _unusable_weight(source, piece, table, first, *wrong)
     return IdRows(ids[0], ids[1], left_out, weight)
+
+
+def _plain_table(table: pa.Table) -> pa.Table:
+    """The table without dictionaries, runs and views, whose nulls Arrow does not count."""
+    columns = [plain_values(column) for column in table.columns]
+    return pa.table(columns, table.column_names)
 
 
 def _matching_rows(source: Source, piece: Piece, table: pa.Table) -> pa.Table:
@@ -197,10 +208,10 @@ def _constants(source: Source, piece: Piece) -> dict[str, object]:
 
 
 def _storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column without extension types and dictionaries, which conditions cannot compare."""
+    """The column without extension types, which conditions cannot compare."""
     if isinstance(column.type, pa.BaseExtensionType):
         return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return column
 
 
 def _location_of_null(source: Source, piece: Piece, ends: pa.Table, first: int) -> str:
@@ -337,19 +348,40 @@ def _ids(source: Source, piece: Piece, column: pa.ChunkedArray, position: int, f
     if source.prefixes is not None:
         return _text(source, piece, with_prefix(column, source.prefixes[position]), name, first)
     if pa.types.is_string(source.id_type) or pa.types.is_large_string(source.id_type):
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         return _text(source, piece, column.cast(pa.large_string()), name, first)
-    if pa.types.is_uint64(column.type) and not pa.types.is_uint64(source.id_type):
-        too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
-        if pc.any(too_large).as_py():
-            row = pc.index(too_large, True).as_py()
-            raise InputError(
-                f"{source.files[piece.file].path}: {_location(source, piece, row)}column {name!r} has the id "
-                f"{column[row]}, above 2^63-1, and others of the input are of signed types: cast all to uint64, or use "
-                "strings"
-            )
+    if pa.types.is_integer(source.id_type):
+        _refuse_outside(source, piece, column, name, first)
     return to_internal(column, source.id_type)
+
+
+def _refuse_outside(source: Source, piece: Piece, column: pa.ChunkedArray, name: str, first: int) -> None:
+    """Raises InputError for a number that is no value of the input's type of ids."""
+    least, most = _bounds(source.id_type)
+    if pa.types.is_integer(column.type):
+        own = _bounds(column.type)
+        if least <= own[0] and own[1] <= most:
+            return
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(76, 0))  # Arrow compares all widths of decimals as this one
+    else:
+        return  # only nulls
+    found = pc.min_max(column).as_py()
+    for value in (found["min"], found["max"]):
+        if value is not None and not least <= value <= most:
+            row = pc.index(column, pa.scalar(value, column.type)).as_py()
+            kind = type_name(source.id_type)
+            raise InputError(
+                f"{source.files[piece.file].path}: {_location(source, piece, first + row)}column {name!r} has the id "
+                f"{int(value)}, and the ids of this input are {kind}, {least} to {most}: cast all to one type that "
+                "holds them, such as uint64, or to text"
+            )
+
+
+def _bounds(kind: pa.DataType) -> tuple[int, int]:
+    """The smallest and the largest integer of a type."""
+    if pa.types.is_signed_integer(kind):
+        return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+    return 0, 2**kind.bit_width - 1
 
 
 def _text(source: Source, piece: Piece, column: pa.ChunkedArray, name: str, first: int) -> pa.LargeStringArray:

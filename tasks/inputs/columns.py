@@ -7,7 +7,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
@@ -159,11 +161,12 @@ def refuse_weight(path: str, names: Sequence[str], types: Mapping[str, pa.DataTy
             f"{path} has {'no column' if not found else f'{found} columns named'} {column!r}, which "
             f"input.weight_column names; it has {listed(names)}"
         )
-    kind = types[column]
+    kind = value_type(types[column])
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null
     if not any(test(kind) for test in tests):
         raise InputError(
-            f"{path}: column {column!r} is {kind}, but weights are integers or floating-point numbers: cast it"
+            f"{path}: column {column!r} is {types[column]}, but weights are integers, floating-point numbers or "
+            f"decimals: {_cast(column, 'float64', 'DOUBLE')}"
         )
 
 
@@ -187,20 +190,62 @@ def id_type(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], c
         raise InputError(f"{path} has no column {column!r}; it has {listed(names)}")
     if found > 1:
         raise InputError(f"{path} has {found} columns named {column!r}; rename all but one")
-    column_type = types[column]
-    if pa.types.is_dictionary(column_type):
-        column_type = column_type.value_type
-    if pa.types.is_string_view(column_type):
-        return pa.string()
+    column_type = value_type(types[column])
+    if is_whole_decimal(column_type):
+        return pa.int64()
     if is_uuid(column_type) or any(
         test(column_type)
         for test in (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     ):
         return column_type
+    numbers = pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
+    cast = ("int64", "BIGINT") if any(test(column_type) for test in numbers) else ("string", "VARCHAR")
     raise InputError(
-        f"{path}: column {column!r} is {column_type}, but ids are integers, strings or UUIDs: "
-        "cast it to an integer or string type"
+        f"{path}: column {column!r} is {types[column]}, but ids are integers, strings or UUIDs: {_cast(column, *cast)}"
     )
+
+
+def _cast(column: str, to: str, sql: str) -> str:
+    quoted = column.replace('"', '""')
+    return f'cast it to {to}, in SQL CAST("{quoted}" AS {sql})'
+
+
+def value_type(column_type: pa.DataType) -> pa.DataType:
+    """The type of a column's values as Arrow computes with them: without dictionaries, runs and views; decimals have at
+    least 128 bits.
+    """
+    while pa.types.is_dictionary(column_type) or pa.types.is_run_end_encoded(column_type):
+        column_type = column_type.value_type
+    if pa.types.is_string_view(column_type):
+        return pa.string()
+    if pa.types.is_decimal32(column_type) or pa.types.is_decimal64(column_type):
+        return pa.decimal128(column_type.precision, column_type.scale)
+    return pa.binary() if pa.types.is_binary_view(column_type) else column_type
+
+
+def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with values of `value_type`. Then its nulls are those of its values."""
+    kind = value_type(column.type)
+    if kind == column.type:
+        return column
+    return pa.chunked_array([_plain(chunk) for chunk in column.chunks], kind)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """An array of `value_type`. Arrow itself cannot take, cast or decode all of these types."""
+    if isinstance(values, pa.DictionaryArray):
+        return _plain(values.dictionary).take(values.indices)
+    if isinstance(values, pa.RunEndEncodedArray):
+        positions = pa.array(np.arange(len(values.values)))
+        runs = pa.RunEndEncodedArray.from_arrays(values.run_ends, positions).slice(values.offset, len(values))
+        return _plain(values.values).take(pc.run_end_decode(runs))
+    kind = value_type(values.type)
+    return values if values.type == kind else values.cast(kind)
+
+
+def is_whole_decimal(column_type: pa.DataType) -> bool:
+    """Whether values are decimals without a fraction, such as those of DuckDB's HUGEINT."""
+    return bool(pa.types.is_decimal(column_type) and column_type.scale == 0)
 
 
 def is_uuid(column_type: pa.DataType) -> bool:
@@ -208,6 +253,13 @@ def is_uuid(column_type: pa.DataType) -> bool:
     if isinstance(column_type, pa.BaseExtensionType):
         return bool(column_type == pa.uuid())
     return bool(pa.types.is_fixed_size_binary(column_type) and column_type.byte_width == 16)
+
+
+def id_kind(id_type: pa.DataType) -> str:
+    """The kind of the ids of a type, in the plural. Ids of one kind are compared, whatever their types."""
+    if is_uuid(id_type):
+        return "UUIDs"
+    return "integers" if pa.types.is_integer(id_type) else "strings"
 
 
 def common_type(found: Sequence[tuple[str, str, pa.DataType]]) -> pa.DataType:
@@ -219,7 +271,7 @@ def common_type(found: Sequence[tuple[str, str, pa.DataType]]) -> pa.DataType:
         return pa.int64()
     kinds: dict[str, tuple[str, str]] = {}
     for path, column, kind in found:
-        kinds.setdefault(_kind(kind), (path, column))
+        kinds.setdefault(id_kind(kind), (path, column))
     if len(kinds) > 1:
         (one, (path, column)), (other, (other_path, other_column)) = list(kinds.items())[:2]
         place = "" if other_path == path else f" of {other_path}"
@@ -240,11 +292,6 @@ def common_type(found: Sequence[tuple[str, str, pa.DataType]]) -> pa.DataType:
         return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
     width = min(max(signed, 2 * unsigned), 64)
     return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
-
-
-def _kind(kind: pa.DataType) -> str:
-    """The kind of ids with this type, in words."""
-    return "integers" if pa.types.is_integer(kind) else "UUIDs" if is_uuid(kind) else "strings"
 
 
 def listed(names: Sequence[str]) -> str:

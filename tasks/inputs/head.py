@@ -44,6 +44,9 @@ class Head:
     spans: tuple[tuple[int, int | None], ...] = ()
     """[row groups] range of bytes (text) or record batches (Arrow), end excluded; empty for Parquet."""
 
+    is_empty: bool = False
+    """Whether it is known to have no rows. Then the types of its columns mean nothing: writers choose any."""
+
     schema: pa.Schema = None
     """None except for Parquet."""
 
@@ -86,6 +89,7 @@ def _parquet(path: str, options: Mapping[str, Any]) -> Head:
         tuple(schema.names),
         types,
         footer.row_groups,
+        is_empty=not sum(footer.row_groups),
         schema=schema,
         footer=footer,
     )
@@ -102,14 +106,18 @@ def _ipc(path: str, options: Mapping[str, Any]) -> Head:
             "it is another kind of file, was cut short or is damaged: write it again"
         ) from error
     schema = found.schema
-    if found.is_stream:
-        rows: tuple[int, ...] = (max(1, round(size / found.row_bytes)) if found.row_bytes else 1,)
-        spans: tuple[tuple[int, int | None], ...] = ((0, None),)
+    rows: tuple[int, ...]
+    spans: tuple[tuple[int, int | None], ...]
+    if not found.rows:
+        rows, spans = (), ()
+    elif found.is_stream:
+        rows = (max(1, round(size / found.row_bytes)) if found.row_bytes else 1,)
+        spans = ((0, None),)
     else:
-        rows = (max(1, found.rows),) * found.batches
+        rows = (found.rows,) * found.batches
         spans = tuple((batch, batch + 1) for batch in range(found.batches))
     types = dict(zip(schema.names, schema.types, strict=True))
-    return Head(path, size, version, tuple(schema.names), types, rows, spans)
+    return Head(path, size, version, tuple(schema.names), types, rows, spans, is_empty=not found.rows)
 
 
 def _matrix(path: str, form: Form, options: Mapping[str, Any]) -> Head:

@@ -35,6 +35,18 @@ def id_range(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) 
     return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
 
 
+def decimal_range(head: Head, column: str) -> tuple[int, int] | None:
+    """The smallest and the largest value of a column of decimals without a fraction, by the statistics of all row
+    groups; None without such statistics.
+    """
+    if head.footer is None or not _are_small([head]):
+        return None
+    try:
+        return column_range(head.footer.content, {column: head.types[column]})
+    except ValueError as error:
+        raise no_parquet(head.path, error) from error
+
+
 def id_bytes(
     heads: Sequence[Head], head: Head, columns: Collection[str], prefixes: tuple[str, str] | None
 ) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -11,12 +12,13 @@ from ..where.condition import Condition
 from ..where.expression import expression_of
 from ..where.filter import RowFilter
 from ..where.words import clipped, refused
-from .columns import common_type, id_type, listed, refuse_weight
+from .columns import common_type, id_type, is_whole_decimal, listed, refuse_weight, value_type
 from .formats.form import Form
 from .formats.formats import Format, is_text
 from .head import Head
 from .opening import error_reason
 from .partitioned import PrunedFiles
+from .sizes import decimal_range
 
 _ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 
@@ -42,17 +44,32 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
 
 def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form: Form) -> list[dict[str, pa.DataType]]:
     """[files] types of both id columns. Raises InputError if one is missing or has an unusable type."""
-    return [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
+    found = [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
+    if all(head.is_empty for head in heads):
+        with suppress(InputError):  # without ids their type is that of the first file, if it is one of ids
+            own = {column: id_type(heads[0].path, heads[0].names, heads[0].types, column) for column in ends}
+            common_type([(heads[0].path, *one) for one in own.items() if not pa.types.is_null(one[1])])
+            found[0] = own
+    return found
 
 
 def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataType:
-    types = head.types
+    types = _types(head)
     if is_text(format) and column in types:
         if form.id_type != "auto":
             types = {**types, column: _ID_TYPES[form.id_type]}
         elif not any(test(types[column]) for test in (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)):
             types = {**types, column: pa.string()}  # such as dates and booleans
-    return id_type(head.path, head.names, types, column)
+    found = id_type(head.path, head.names, types, column)
+    if column in types and is_whole_decimal(value_type(types[column])):
+        least, most = decimal_range(head, column) or (0, 0)
+        return pa.uint64() if least >= 0 and most >= 2**63 else pa.int64()
+    return found
+
+
+def _types(head: Head) -> Mapping[str, pa.DataType]:
+    """The types of the columns of a file; of one without rows null, since they say nothing about its values."""
+    return dict.fromkeys(head.types, pa.null()) if head.is_empty else head.types
 
 
 def input_type(
@@ -101,7 +118,7 @@ def refuse_weights(heads: Sequence[Head], ends: tuple[str, str], column: str) ->
     if column in ends:
         raise InputError(f"input.weight_column is {column!r}, which has the ids of an end of each edge: name another")
     for head in heads:
-        refuse_weight(head.path, head.names, head.types, column)
+        refuse_weight(head.path, head.names, _types(head), column)
 
 
 def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -> RowFilter:
@@ -143,7 +160,7 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
             raise InputError(
                 f"{head.path} has {count} columns named {column!r}, which input.where uses: rename all but one"
             )
-        kind = _plain(head.types[column])
+        kind = _plain(_types(head)[column])
         if pa.types.is_null(kind):
             continue
         if found is not None and found[1] != kind:
@@ -156,6 +173,5 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        return kind.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind

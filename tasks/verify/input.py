@@ -82,7 +82,7 @@ def check_input(
         vertex_seen |= vertices.degree == 0
     reject(~vertex_seen, lambda at: f"vertex {vertices.name(at)} is not in the input")
     kept_types = manifest["input"].get("bipartite") != "prefix"  # which makes all ids strings
-    if kept_types and len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):
+    if kept_types and len(types) == 1 and types != {vertices.id_type}:
         raise Flaw(f"the ids are {type_name(vertices.id_type)}; in the input they are {type_name(types.pop())}")
     expected = {
         "rows": rows,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.columns import is_uuid
+from ..inputs.columns import is_uuid, is_whole_decimal
 from ..storage.folders import Folder
 from ..storage.stores import store_errors
 
@@ -109,6 +109,8 @@ def id_array(column: Any) -> Any:
         kind = pa.large_string()
     elif is_uuid(kind) or pa.types.is_large_binary(kind):
         kind = pa.large_binary()
+    elif is_whole_decimal(kind):
+        kind = pa.uint64() if (pc.max(column).as_py() or 0) >= 2**63 else pa.int64()
     elif not pa.types.is_null(kind):
         raise InputError(f"ids of type {kind} are neither integers, strings nor UUIDs")
     cast = column.cast(kind)

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError
 from ..ids.display import display_id
+from ..inputs.columns import is_whole_decimal, plain_values, value_type
 from ..inputs.finding import find_files
 from ..storage.parquet_checksum import read_footer
 from ..storage.stores import store_errors
@@ -159,7 +160,8 @@ def _pieces(
             if found.num_rows:
                 raise Flaw(f"{location} has rows that meet the condition, and was left out")
             continue
-        types = {table[column].type for column in columns}
+        own = {value_type(table[column].type) for column in columns} if table.num_rows else set()
+        types = {kind for kind in own if not is_whole_decimal(kind)}  # these become integers
         ends = found.select(list(columns))
         whole = ends.drop_null()
         weight = None
@@ -174,13 +176,11 @@ def _pieces(
 
 
 def _storage(table: pa.Table) -> pa.Table:
-    """The table without extension types and dictionaries, which conditions cannot compare."""
+    """The table without extension types, dictionaries, runs and views, which conditions cannot compare."""
     columns = []
-    for column in table.columns:
+    for column in map(plain_values, table.columns):
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.cast(column.type.storage_type)
-        elif pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         columns.append(column)
     return pa.table(columns, table.schema.names)
 

@@ -144,7 +144,7 @@ def _seconds_left(deadline: float) -> float:
 def _await_file(path: str | None, deadline: float, tell: Callable[[str], None]) -> None:
     """Wait until a scheduler file exists and is complete."""
     while path is not None and time.monotonic() < deadline:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             json.loads(Path(path).read_text(encoding="utf-8"))
             return
         tell(f"for the scheduler's file {path} (cluster.waiting_seconds)")
@@ -160,5 +160,5 @@ def _address(settings: ClusterSettings) -> str:
         raise UsageError(f"cluster.scheduler_file: there is no file {path}")
     try:
         return str(json.loads(Path(path).read_text(encoding="utf-8"))["address"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"cluster.scheduler_file: {path} is not what a Dask scheduler writes: {error!r}") from error

@@ -15,7 +15,10 @@ from ....tasks.errors import InputError
 from ....tasks.ids import identity
 from ....tasks.ids.display import type_name
 from ....tasks.ingest.directions import DOWN, UP
+from ....tasks.inputs.columns import id_kind, is_uuid
+from ....tasks.inputs.finding import find_input
 from ....tasks.inputs.formats.form import Form
+from ....tasks.inputs.formats.formats import is_text
 from ....tasks.inputs.sources import Frame, Source, plan_blocks
 from ....tasks.storage.folders import Folder
 from ....tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
@@ -142,7 +145,13 @@ class BatchInput:
 
     @property
     def _id_type(self) -> pa.DataType:
-        return self.base.vertices.schema.field("id").type
+        kind = self.base.vertices.schema.field("id").type
+        if is_uuid(kind):  # Arrow's tables have the bytes, also of ids that the files call UUIDs
+            footer = next(self.base.vertices.get_fragments()).metadata
+            names = [footer.schema.column(number).name for number in range(footer.num_columns)]
+            if footer.schema.column(names.index("id")).logical_type.type == "UUID":
+                return pa.uuid()
+        return kind
 
     def _parts(self) -> list[tuple[InputObject | None, str]]:
         return [(self.insert, "insert"), (self.delete, "delete")]
@@ -153,9 +162,13 @@ class BatchInput:
         record, id_type = self.base.manifest.input, self._id_type
         if own is None:
             return ReadGraph(no_graph(id_type), _NO_ROWS)
-        weights: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if self.state is not None and what == "insert" and settings.weight_column is not None:
-            weights = {"weight_column": settings.weight_column, "repeats": settings.repeats}
+            more = {"weight_column": settings.weight_column, "repeats": settings.repeats}
+        kind = id_kind(id_type)
+        if own.paths and kind == "strings":
+            _, files, _ = find_input(list(own.paths), settings.storage_options, "auto", None)
+            more |= {"id_type": "string"} if is_text(files.format) else {}  # also if all ids of the batch are digits
         how = InputSettings(
             path=what,
             source_column=record.source_column,
@@ -163,18 +176,18 @@ class BatchInput:
             bipartite=record.bipartite,
             storage_options=settings.storage_options,
             directed=self.state is not None and settings.directed,
-            **weights,
+            **more,
         )
         with tempfile.TemporaryDirectory(prefix="edgemill-") as folder:
             source = own.open(how, Folder(folder), compute)
             if source.weights is not None:
                 source = replace(source, weights=replace(source.weights, nonnegative=self.nonnegative))
-            found = source.id_type
-            if type_name(found) != type_name(id_type):
+            if id_kind(source.id_type) != kind and source.rows:
                 raise InputError(
-                    f"--{what} {_name(own)}: its ids are {type_name(found)}, and those of {self.name} are "
-                    f"{type_name(id_type)}: convert them"
+                    f"--{what} {_name(own)}: its ids are {type_name(source.id_type)}, and those of {self.name} are "
+                    f"{type_name(id_type)}: cast them to that type"
                 )
+            source = replace(source, id_type=id_type, id_range=None)
             ingest = IngestSettings()
             one = len(plan_blocks(source, BLOCK_ROWS)) == 1
             engine = SequentialEngine() if one else ThreadedEngine(BATCH)  # threads are those of kernels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,14 +26,17 @@ class IpcHead:
     """Record batches of a file; 0 for a stream, which does not say."""
 
     rows: int
-    """Of the first batch."""
+    """Of the first batch with rows; 0 if there is none."""
 
     row_bytes: float
-    """Bytes of a row of the first batch, in memory."""
+    """Bytes of a row of that batch, in memory."""
 
 
 def read_ipc_head(file: Any, path: str) -> IpcHead:
-    """Read the schema and the first batch of an open file. Raises READ_ERRORS, and InputError for Feather version 1."""
+    """Read the schema and the first batch with rows of an open file.
+
+    Raises READ_ERRORS, and InputError for Feather version 1.
+    """
     magic = file.read(len(_MAGIC))
     file.seek(0)
     if magic.startswith(_FEATHER_1):
@@ -42,15 +45,18 @@ def read_ipc_head(file: Any, path: str) -> IpcHead:
         )
     if magic == _MAGIC:
         opened = pa.ipc.open_file(file)
-        first = opened.get_batch(0) if opened.num_record_batches else None
-        return _head(opened.schema, False, opened.num_record_batches, first)
+        return _head(
+            opened.schema, False, opened.num_record_batches, map(opened.get_batch, range(opened.num_record_batches))
+        )
     stream = pa.ipc.open_stream(file)
-    return _head(stream.schema, True, 0, next(iter(stream), None))
+    return _head(stream.schema, True, 0, stream)
 
 
-def _head(schema: pa.Schema, is_stream: bool, batches: int, first: pa.RecordBatch | None) -> IpcHead:
-    rows = 0 if first is None else first.num_rows
-    return IpcHead(schema, is_stream, batches, rows, first.nbytes / rows if first is not None and rows else 0.0)
+def _head(schema: pa.Schema, is_stream: bool, batches: int, found: Iterable[pa.RecordBatch]) -> IpcHead:
+    first = next((batch for batch in found if batch.num_rows), None)
+    if first is None:
+        return IpcHead(schema, is_stream, batches, 0, 0.0)
+    return IpcHead(schema, is_stream, batches, first.num_rows, first.nbytes / first.num_rows)
 
 
 def ipc_batches(file: Any, columns: Sequence[str], span: tuple[int, int | None]) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -33,8 +33,8 @@ _NULLS, _MAX, _MIN = 3, 5, 6  # Statistics; older fields for these have no defin
 
 
 def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
-    """The smallest and the largest value over all integer `columns` (name → Arrow type); None if a row group lacks
-    statistics. `footer` comes without its length and the magic word.
+    """The smallest and the largest value over all `columns` (name → Arrow type), which are integers or decimals without
+    a fraction; None if a row group lacks statistics. `footer` comes without its length and the magic word.
 
     Raises ValueError if the footer cannot be read, or stores a column in another physical type than its schema has.
     """
@@ -138,9 +138,11 @@ def _range(statistics: Any, physical: Any, kind: pa.DataType) -> tuple[int, int]
     if not isinstance(statistics, dict) or not isinstance(physical, int):
         return None
     width = _WIDTHS.get(physical)
-    signed = pa.types.is_signed_integer(kind)
+    is_decimal = pa.types.is_decimal(kind)
+    signed = is_decimal or pa.types.is_signed_integer(kind)
     values = [value for key in (_MIN, _MAX) if isinstance(value := statistics.get(key), bytes)]
-    if [len(value) for value in values] != [width, width]:
+    if len(values) < 2 or ([len(value) for value in values] != [width, width] and (width or not is_decimal)):
         return None
-    least, most = (int.from_bytes(value, "little", signed=signed) for value in values)
+    order: Literal["little", "big"] = "little" if width else "big"  # of decimals in bytes
+    least, most = (int.from_bytes(value, order, signed=signed) for value in values)
     return (least, most) if least <= most else None  # Parquet lets readers ignore wrong statistics

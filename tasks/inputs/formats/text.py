@@ -122,7 +122,7 @@ def _bad_json(file: Any, path: str, layout: Layout, span: tuple[int, int | None]
     for number, line in _lines(file, path, layout, span):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return f"{path}: line {number:,} is not JSON: {error}; write one object on each line"
         if not isinstance(row, dict):
             return f"{path}: line {number:,} is not a JSON object: write one object on each line"

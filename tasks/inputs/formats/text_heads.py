@@ -211,7 +211,7 @@ def _json_head(path: str, head: bytes, stored: int) -> TextHead:
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == len(lines) > 1:
                 break  # incomplete: the inspected part ends here; an error here is found when rows are read
             raise InputError(f"{path}: line {number} is not JSON: {error}; write one object on each line") from error

@@ -51,7 +51,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     "NaN": (table(src=[1.0, float("nan")], dst=ids), "rows.parquet: column 'src' is double, but ids are integers"),
     "float": (table(src=ids, dst=pa.array([1.0, 2.0], pa.float32())), "column 'dst' is float, but ids are integers"),
     "bool": (table(src=ids, dst=[True, False]), "column 'dst' is bool, but ids are integers"),
-    "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5))), "column 'dst' is decimal128(5, 0), but ids"),
+    "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5, 1))), "column 'dst' is decimal128(5, 1), but ids"),
     "integers and strings": (
         table(src=ids, dst=["a", "b"]),
         "rows.parquet: column 'src' has integers, and column 'dst' has strings",
@@ -81,7 +81,7 @@ ROWS: dict[str, tuple[Write, str]] = {
     ),
     "above 2^63-1": (
         table(src=pa.array([1, 2**63], pa.uint64()), dst=ids),
-        "rows.parquet: row group 0: column 'src' has the id 9223372036854775808, above 2^63-1",
+        "rows.parquet: row group 0: column 'src' has the id 9223372036854775808, and the ids of this input are int64",
     ),
 }
 

@@ -52,6 +52,31 @@ class Along(Carried):
     message = edgemill.Program.message
 """
 
+KINDS = """
+from dataclasses import dataclass
+import edgemill
+
+@dataclass
+class Kinds(edgemill.Program):
+    state = {"kinds": "float64"}
+    combine = "sum"
+    rate: float | None = 0.5
+    words: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    loud: bool = False
+    title: str = ""
+    either: int | str = 0
+
+    def start(self, v):
+        return {"kinds": v.full(0.0)}, v.full(True, "bool")
+
+    def emit(self, v):
+        return v.full(2.0)
+
+    def apply(self, v, got, t):
+        return {"kinds": got}, got > 0
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -67,6 +92,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import edgemill\n\nclass Without(edgemill.Program):\n    pass\n\ntext = 'text'\n", encoding="utf-8"
     )
     (made / "weighted_programs.py").write_text(CARRYING, encoding="utf-8")
+    (made / "kinds_program.py").write_text(KINDS, encoding="utf-8")
     return made
 
 
@@ -159,10 +185,58 @@ def test_fields_are_settings(tmp_path: Path) -> None:
 
 
 def test_ids_on_the_command_line_stay_text() -> None:
-    settings: Any = load("reach.source=0123", "reach.most=2", "reach.most=4")
+    settings: Any = load("reach.source=0123", "reach.most=4")
     assert settings.reach.model_dump() == {"source": "0123", "most": 4}
-    for text in ("yes", "1e3", "2026-01-01", "[a: b", "null"):
+    for text in ("yes", "1e3", "2026-01-01", "[a: b", "null", " a", "'a'"):
         assert load(f"near.source={text}", own=("near=my_programs:Reach",), run="near").near.source == text
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "most"),
+    [("{source: 0123, most: 2e1}", "0123", 20), ("{source: no, most: 010}", "no", 10), ("{source: '7'}", "7", 3)],
+)
+def test_parameters_in_a_settings_file_are_read_by_their_types(
+    tmp_path: Path, text: str, source: str, most: int
+) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(f"programs: {{own: my_programs:Reach, run: reach}}\nreach: {text}\n")
+    settings: Any = load_settings(path, {"input.path": "in", "output.path": "out"})
+    assert settings.reach.source == source
+    assert settings.reach.most == most
+    with pytest.raises(UsageError, match=r"reach\.most: must be a valid integer, got 'no'"):
+        load_settings(path, {"input.path": "in", "output.path": "out"}, ["reach.most=no"])
+
+
+@pytest.mark.parametrize("name", ["reach.source", "reach.most", "bfs.source", "pagerank.personal"])
+def test_values_of_great_depth_are_refused(name: str) -> None:
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+    given = {"input.path": "in", "output.path": "out", "programs.own": ("my_programs:Reach",), "programs.run": "reach"}
+    with pytest.raises(UsageError, match=re.escape(name)) as caught:
+        settings_of(given | {name: deep})
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("rate=1e-6", 1e-6),
+        ("rate=5", 5.0),
+        ("rate=null", None),
+        ("words=no,1e5, #", ("no", "1e5", "#")),
+        ("words=['a,b', 007]", ("a,b", "007")),
+        ("numbers=1,2e1,1_0", (1, 20, 10)),
+        ("numbers=[1, 010]", (1, 10)),
+        ("loud=yes", True),
+        ("title=yes", "yes"),
+        ("either=007", "007"),
+        ("either=7", 7),
+    ],
+)
+def test_parameters_of_every_type(written: str, value: object) -> None:
+    found: Any = load(f"kinds.{written}", own=("kinds_program:Kinds",), run="kinds")
+    assert getattr(found.kinds, written.partition("=")[0]) == value
 
 
 def test_programs_that_use_weights(tmp_path: Path) -> None:

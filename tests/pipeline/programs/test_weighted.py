@@ -295,5 +295,6 @@ def test_ids_in_settings(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=message):
             personal(given)
-    text = load_settings(None, {"input.path": "a", "output.path": "b"}, ["bfs.source=0x1F"])
+    given_paths = {"input.path": "a", "output.path": "b", "programs.run": "bfs"}
+    text = load_settings(None, given_paths, ["bfs.source=0x1F"])
     assert text.bfs.source == "0x1F"

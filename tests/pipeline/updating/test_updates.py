@@ -341,7 +341,10 @@ def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:
     wrong = rows({(0, 1)}, not is_text(base))
     unlike = pa.table({"from": [1], "to": [2]})
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: update(base, tmp_path / "out", insert=wrong), "its ids are .*, and those of .*: convert them"),
+        (
+            lambda: update(base, tmp_path / "out", insert=wrong),
+            "its ids are .*, and those of .*: cast them to that type",
+        ),
         (lambda: update(base, tmp_path / "out", insert=other), "double"),
         (lambda: update(base, tmp_path / "out", insert=unlike), "src"),
         (lambda: update(base, tmp_path / "out", where="a > 1"), "input.where|where is for a whole input"),

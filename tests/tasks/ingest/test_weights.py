@@ -168,7 +168,7 @@ def test_types_of_weights(tmp_path: Path) -> None:
         assert _weights_of(drive.ingest(source)) == {(u, v): float(w) for u, v, w in rows}
     pq.write_table(table.set_column(2, "weight", [["a", "b"]]), tmp_path / "rows.parquet")
     with pytest.raises(
-        InputError, match="column 'weight' is string, but weights are integers or floating-point numbers"
+        InputError, match="column 'weight' is string, but weights are integers, floating-point numbers or decimals"
     ):
         open_source(str(tmp_path), form=Form(weights=Weights("weight")))
     with pytest.raises(InputError, match=r"no column 'heft', which input\.weight_column names; it has 'src', 'dst'"):

@@ -140,6 +140,7 @@ def test_errors_name_the_bad_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     bad: list[tuple[str, str]] = [
         ('{"src": "x", "dst": 1}', "column 'src' has \"x\", and its first rows are int64"),
         ('{"src": 1 "dst": 1}', "is not JSON: "),
+        ('{"src": 1, "dst": ' + "[" * 20_000 + "]" * 20_000 + "}", "is not JSON: "),
         ("[1, 2]", "is not a JSON object"),
     ]
     (tmp_path / "rows.csv").unlink()

@@ -114,7 +114,7 @@ def test_columns_by_name(
         ({"a": [1], "b": [1]}, ("a", "c"), r"x\.parquet has no column 'c'; it has 'a', 'b'"),
         ({"a": [1], "b": [1]}, ("a", "a"), r"source and target column are both 'a'"),
         ({"a": [1], "b": [1]}, ("c", None), r"cannot tell"),
-        ({"src": [1.0], "dst": [1]}, (None, None), r"x\.parquet: column 'src' is double, .* cast it to an integer"),
+        ({"src": [1.0], "dst": [1]}, (None, None), r"x\.parquet: column 'src' is double, .* cast it to int64"),
         ({"src": [1], "dst": [True]}, (None, None), r"column 'dst' is bool, "),
         ({"src": [1], "dst": [float("nan")]}, (None, None), r"column 'dst' is double, "),
         ({"src": [float("inf")], "dst": [1]}, (None, None), r"column 'src' is double, "),
