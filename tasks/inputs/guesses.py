@@ -12,6 +12,9 @@ from .formats.form import Form
 from .formats.formats import Format
 from .formats.layout import Layout
 from .head import Head
+from .sources import text_ids_note
+
+_DEFAULTS = Form()
 
 
 def id_prefixes(ends: tuple[str, str]) -> tuple[str, str]:
@@ -32,9 +35,10 @@ def row_layout(
     id_type: pa.DataType,
     where: RowFilter | None,
     weight: Sequence[str] = (),
+    form: Form = _DEFAULTS,
 ) -> Layout | None:
     """The layout of the rows, with the types of the columns that a run reads; None for Parquet. `weight` names the
-    column of weights, if any.
+    column of weights, if any, and `form` is what the settings say.
     """
     if format == "parquet":
         return None
@@ -46,7 +50,32 @@ def row_layout(
         if where is not None and name in where.columns:
             types.setdefault(name, kind)
     types.update(dict.fromkeys(weight, pa.float64()))
-    return Layout(format, text.delimiter, text.header, text.comment, tuple(types.items()))
+    return Layout(
+        format,
+        text.delimiter,
+        text.header,
+        next((head.text.comment for head in heads if head.text is not None and head.text.comment), ""),
+        tuple(types.items()),
+        form.strip,
+        comment_is_guessed=form.comment is None and format != "jsonl",
+        types_are_guessed=form.id_type == "auto",
+    )
+
+
+def _text_ids_notes(heads: Sequence[Head], ends: tuple[str, str], form: Form) -> list[str]:
+    """The note for ids that are text in the first rows of some file, if some of them look like integers."""
+    written = [
+        (head.path, column, head.text.written[column])
+        for head in heads
+        for column in ends
+        if head.text is not None and column in head.text.written
+    ]
+    if form.id_type != "auto" or not any(own.is_like_integers for *_, own in written):
+        return []
+    for path, column, own in written:
+        if own.other is not None:
+            return [text_ids_note(f"{path}: line {own.line:,}", own.other, column)]
+    return []
 
 
 def guess_notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, form: Form) -> tuple[str, ...]:
@@ -67,4 +96,4 @@ def guess_notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, for
             "name them with --source-column and --target-column, or, if the same id means different things in "
             "each, say --bipartite prefix"
         )
-    return tuple(notes)
+    return (*notes, *_text_ids_notes(heads, ends, form))

@@ -58,9 +58,14 @@ def open_source(
     names = heads[0].names if live is None else list(live.columns)
     source_column, target_column, guessed = choose_columns(pruned.paths[0], names, source_column, target_column)
     ends = source_column, target_column
-    where = None if condition is None else filter_of(condition, heads, pruned)
     refuse_reserved(path, ends, reserved)
     weight = () if form.weights is None else (form.weights.column,)
+    ids: dict[str, pa.DataType] = {}
+    if is_text(found.format):
+        ids = dict.fromkeys(
+            ends, input_type(path, heads, end_types(heads, ends, found.format, form), found.format, form)
+        )
+    where = None if condition is None else filter_of(condition, heads, pruned, ids)
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = end_types(heads, ends, found.format, form)
@@ -79,6 +84,7 @@ def open_source(
             head.spans,
             head.names if is_text(found.format) else (),
             constants,
+            "\n" if head.text is None else head.text.line_end,
         )
         for head, constants in zip(heads, pruned.constants, strict=True)
     )
@@ -92,7 +98,7 @@ def open_source(
         id_range=None if ids_are_text else id_range(heads, types),
         table=None if live is None else live.table,
         format=found.format,
-        layout=row_layout(found.format, heads, ends, common, where, weight),
+        layout=row_layout(found.format, heads, ends, common, where, weight, form),
         where=where,
         files_left_out=pruned.left_out,
         bipartite=form.bipartite,

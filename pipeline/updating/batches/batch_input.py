@@ -16,6 +16,7 @@ from ....tasks.ids import identity
 from ....tasks.ids.display import type_name
 from ....tasks.ingest.directions import DOWN, UP
 from ....tasks.inputs.formats.form import Form
+from ....tasks.inputs.formats.formats import is_text
 from ....tasks.inputs.sources import Frame, Source, plan_blocks
 from ....tasks.storage.folders import Folder
 from ....tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
@@ -33,6 +34,8 @@ from ..reading import ReadGraph, no_graph, read_graph
 from ..threads import ThreadedEngine
 from .stored_rows import store_rows
 
+_TYPES_OF_TEXT = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string
+"""Tests for types of ids that can be read from text."""
 _NO_ROWS = RowCounts(0, 0, 0, 0, 0)
 
 
@@ -106,7 +109,8 @@ class BatchInput:
         if self.state is not None:
             rows, self.counts = self.batch.after(self.state)
             form = Form(directed=settings.directed, weights=settings.weights)
-            return replace(store_rows(rows, self._id_type, self._ends, form, folder), path=self.name, frame=self._frame)
+            stored = store_rows(rows, self._id_type, self._ends, form, folder)
+            return replace(stored, path=self.name, frame=self._frame, notes=self._notes)
         return Source(
             self.name,
             (),
@@ -116,6 +120,7 @@ class BatchInput:
             frame=self._frame,
             bipartite=record.bipartite,
             directed=record.directed,
+            notes=self._notes,
         )
 
     def change(self, graph: NumberedGraph) -> Change:
@@ -128,7 +133,7 @@ class BatchInput:
         change = self.change(graph)
         made = change.final(change.after()[0])
         stored = store_rows(Rows.of(made, Arcs(None, None)), self._id_type, self._ends, Form(), folder)
-        return replace(stored, path=self.name, frame=source.frame)
+        return replace(stored, path=self.name, frame=source.frame, notes=source.notes)
 
     @property
     def _ends(self) -> tuple[str, str]:
@@ -139,6 +144,12 @@ class BatchInput:
     def _frame(self) -> Frame:
         assert self.batch is not None  # it is read first
         return Frame(BATCH, (self.batch.digest(self.base),))
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What was seen in the rows of the batch."""
+        assert self.batch is not None  # it is read first
+        return (*self.batch.inserted.rows.notes, *self.batch.deleted.rows.notes)
 
     @property
     def _id_type(self) -> pa.DataType:
@@ -169,6 +180,8 @@ class BatchInput:
             source = own.open(how, Folder(folder), compute)
             if source.weights is not None:
                 source = replace(source, weights=replace(source.weights, nonnegative=self.nonnegative))
+            if is_text(source.format) and any(test(id_type) for test in _TYPES_OF_TEXT):
+                source = source.with_ids(id_type)
             found = source.id_type
             if type_name(found) != type_name(id_type):
                 raise InputError(
