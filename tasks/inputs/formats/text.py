@@ -47,6 +47,8 @@ _MAX_SHOWN = 60
 """Characters of a value or a line that a message shows."""
 _PLAIN = b"0123456789.-\r\n"
 """Bytes of numbers and line ends."""
+_STEP = 2**17
+"""Bytes that are looked at together: with what is found about them, they fit the cache."""
 _NEGATIVE_ZERO = re.compile(rb"-0\s*[,}\]]")
 _LINE_BREAK = "a quoted field that holds a line break: convert the file with another program, such as DuckDB"
 
@@ -117,18 +119,17 @@ def text_batches(file: Any, own: TextRange, skipped: Skipped) -> Iterator[pa.Rec
     Raises READ_ERRORS; `explain_text` then finds the line.
     """
     if own.layout.format == "jsonl":
-        yield from _json_batches(_chunks(file, own, skipped), own.layout)
+        chunks = chunks_of_lines(file, compression_of(own.path), *own.span, own.line_end)
+        yield from _json_batches(chunks, own.layout)
         return
     types, delimiter = dict(own.layout.types), own.layout.delimiter
     integers = {name: kind for name, kind in types.items() if pa.types.is_integer(kind)}
-    chunks, rows = _chunks(file, own, skipped), 0
-    if integers:
-        numbers = _Leading(chunks, partial(_has_plain_numbers, delimiter=delimiter.encode()))
-        for batch in _csv_batches(numbers, own.names, delimiter, types):
-            rows += batch.num_rows
-            yield batch
-        chunks = numbers.rest
-    counted, before = _Chunks(chunks, _count_lines), rows
+    plain = partial(_has_plain_numbers, delimiter=delimiter.encode())
+    leading, rows = _Leading(_chunks(file, own, skipped, plain if integers else lambda _: False)), 0
+    for batch in _csv_batches(leading, own.names, delimiter, types):
+        rows += batch.num_rows
+        yield batch
+    counted, before = _Chunks(leading.rest, _count_lines), rows
     try:
         for batch in _csv_batches(counted, own.names, delimiter, types | dict.fromkeys(integers, pa.string())):
             yield _with_integers(batch, own.layout, integers, rows)
@@ -141,29 +142,42 @@ def text_batches(file: Any, own: TextRange, skipped: Skipped) -> Iterator[pa.Rec
 
 
 class _Leading:
-    """The chunks before the first one that does not pass a test. Those from it on are the `rest`."""
+    """The chunks before the first one that does not pass. Those from it on are the `rest`."""
 
-    def __init__(self, chunks: Iterator[bytes], test: Callable[[bytes], bool]) -> None:
-        self._chunks, self._test = chunks, test
+    def __init__(self, chunks: Iterator[tuple[bytes, bool]]) -> None:
+        self._chunks = chunks
         self.rest: Iterator[bytes] = iter(())
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._chunks:
-            if not self._test(chunk):
-                self.rest = chain([chunk], self._chunks)
+        for chunk, passes in self._chunks:
+            if not passes:
+                self.rest = chain([chunk], (other for other, _ in self._chunks))
                 return
             yield chunk
 
 
 def _has_plain_numbers(chunk: bytes, delimiter: bytes) -> bool:
     """Whether all fields of whole lines are empty, or numbers that Arrow reads as integers only if they print so."""
-    if chunk.translate(None, _PLAIN + delimiter) or (b"-" in chunk and b"-0" in chunk):
+    if chunk[:1] == b"0" and chunk[1:2].isdigit():
         return False
-    digits = np.frombuffer(chunk, np.uint8) - np.uint8(ord("0"))
-    leading_zero = digits[1:-1] == 0
-    leading_zero &= digits[:-2] > 9
-    leading_zero &= digits[2:] <= 9
-    return not leading_zero.any() and not (chunk[:1] == b"0" and chunk[1:2].isdigit())
+    codes = np.frombuffer(chunk, np.uint8)
+    for start in range(0, len(codes), _STEP):
+        own = codes[start : start + _STEP + 2]  # so that each digit is looked at with both neighbours
+        digits = own - np.uint8(ord("0"))
+        known = digits <= 9
+        leading_zero = digits[1:-1] == 0
+        leading_zero &= ~known[:-2]
+        leading_zero &= known[2:]
+        known |= own == delimiter[0]
+        known |= own == ord("\n")
+        if leading_zero.any() or not (known.all() or _has_plain_bytes(own.tobytes(), delimiter)):
+            return False
+    return True
+
+
+def _has_plain_bytes(numbers: bytes, delimiter: bytes) -> bool:
+    """Whether there are only bytes of numbers and lines, and no -0."""
+    return not numbers.translate(None, _PLAIN + delimiter) and not (b"-" in numbers and b"-0" in numbers)
 
 
 def _count_lines(chunk: bytes) -> int:
@@ -264,13 +278,25 @@ def _is(value: str, kind: pa.DataType) -> bool:
         return False
 
 
-def _chunks(file: Any, own: TextRange, skipped: Skipped) -> Iterator[bytes]:
-    """The rows, in chunks of lines."""
-    found = chunks_of_lines(file, compression_of(own.path), *own.span, own.line_end)
-    if own.layout.format == "jsonl":
-        return found
-    chunks = (_with_single_delimiters(kept, own.layout) for chunk in found if (kept := _rows(chunk, own, skipped)))
-    return without_header(chunks) if own.layout.header and not own.span[0] else chunks
+def _chunks(file: Any, own: TextRange, skipped: Skipped, test: Callable[[bytes], bool]) -> Iterator[tuple[bytes, bool]]:
+    """The rows of CSV, in chunks of lines, and whether these pass a test that no comment, NUL or blank does."""
+    layout = own.layout
+    waiting = layout.header and not own.span[0]
+    for chunk in chunks_of_lines(file, compression_of(own.path), *own.span, own.line_end):
+        lines = with_single_blanks(chunk) if layout.delimiter == " " else chunk
+        passes = not waiting and test(lines)
+        if not passes:
+            rows = _rows(chunk, own, skipped)
+            if layout.delimiter == " ":
+                rows = with_single_blanks(rows)
+            if layout.strip:
+                rows = without_outer_blanks(rows, layout.delimiter)
+            if waiting:
+                rows, waiting = without_header(rows)
+            passes = rows is not chunk and test(rows)
+            lines = rows
+        if lines:
+            yield lines, passes
 
 
 def _rows(chunk: bytes, own: TextRange, skipped: Skipped) -> bytes:

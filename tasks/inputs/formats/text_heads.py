@@ -150,7 +150,7 @@ def _csv_head(path: str, head: bytes, stored: int, format: Format, form: Form, f
         raise InputError(f"{path} has {advice}")
     header, certain = _header(rows, form, first)
     names = _names(path, rows, header, first)
-    body = b"".join(without_header(iter([text]))) if header else text
+    body = without_header(text)[0] if header else text
     types: dict[str, pa.DataType] = dict.fromkeys(names, pa.null())
     written: dict[str, Written] = {}
     if len(lines) > header:
