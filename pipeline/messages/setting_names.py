@@ -93,7 +93,7 @@ def _settings() -> re.Pattern[str]:
     names = sorted((f"{s}.{n}" for s, model in SECTIONS.items() for n in model.model_fields), key=len, reverse=True)
     return re.compile(
         r"(?<![\w./'\"-])(?<!--set )(?P<set>[Ss]et )?"
-        rf"(?P<name>{'|'.join(map(re.escape, names))})(?:=(?P<value>{ANY}|[\w-]+))?(?![\w/'\"]|\.\w)"
+        rf"(?P<name>{'|'.join(map(re.escape, names))})(?:=(?P<value>{ANY}|[\w-]+|'[^']*'|\"\"))?(?![\w/'\"]|\.\w)"
     )
 
 
@@ -117,6 +117,6 @@ def _keywords() -> dict[str, str]:
 
 
 def _literal(value: str) -> str:
-    if value == ANY or value.isdecimal():
+    if value == ANY or value.isdecimal() or value[0] in "'\"":
         return value
     return {"true": "True", "false": "False"}.get(value, f'"{value}"')

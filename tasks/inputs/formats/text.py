@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
+from numpy.typing import NDArray
 
 from ...errors import InputError, OtherType
 from ..opening import error_reason
@@ -45,7 +46,7 @@ from .text_heads import (
 
 _MAX_SHOWN = 60
 """Characters of a value or a line that a message shows."""
-_PLAIN = b"0123456789.-\r\n"
+_PLAIN = b"0123456789.+-eE\r\n"
 """Bytes of numbers and line ends."""
 _STEP = 2**17
 """Bytes that are looked at together: with what is found about them, they fit the cache."""
@@ -158,26 +159,35 @@ class _Leading:
 
 def _has_plain_numbers(chunk: bytes, delimiter: bytes) -> bool:
     """Whether all fields of whole lines are empty, or numbers that Arrow reads as integers only if they print so."""
-    if chunk[:1] == b"0" and chunk[1:2].isdigit():
+    if chunk[:2] == b"-0" or (chunk[:1] == b"0" and chunk[1:2].isdigit()):
         return False
     codes = np.frombuffer(chunk, np.uint8)
-    for start in range(0, len(codes), _STEP):
-        own = codes[start : start + _STEP + 2]  # so that each digit is looked at with both neighbours
-        digits = own - np.uint8(ord("0"))
-        known = digits <= 9
-        leading_zero = digits[1:-1] == 0
-        leading_zero &= ~known[:-2]
-        leading_zero &= known[2:]
-        known |= own == delimiter[0]
-        known |= own == ord("\n")
-        if leading_zero.any() or not (known.all() or _has_plain_bytes(own.tobytes(), delimiter)):
+    for at in range(0, len(codes), _STEP):
+        own = codes[at : at + _STEP + 2]  # so that each byte is looked at with both neighbours
+        digits = own - np.uint8(ord("0")) <= 9
+        starts = own == delimiter[0]  # of a field: the byte before it
+        starts |= own == ord("\n")
+        leading_zero = own[1:-1] == ord("0")
+        leading_zero &= starts[:-2]
+        leading_zero &= digits[2:]
+        digits |= starts
+        digits |= own == ord(".")
+        if leading_zero.any() or not (digits.all() or _has_plain_bytes(own, delimiter)):
             return False
     return True
 
 
-def _has_plain_bytes(numbers: bytes, delimiter: bytes) -> bool:
-    """Whether there are only bytes of numbers and lines, and no -0."""
-    return not numbers.translate(None, _PLAIN + delimiter) and not (b"-" in numbers and b"-0" in numbers)
+def _has_plain_bytes(codes: NDArray[np.uint8], delimiter: bytes) -> bool:
+    """Whether there are only bytes of numbers and lines, and no -0, nor a zero after a carriage return."""
+    numbers = codes.tobytes()
+    if numbers.translate(None, _PLAIN + delimiter):
+        return False
+    if b"-" in numbers and (b"\n-0" in numbers or delimiter + b"-0" in numbers):
+        return False
+    if b"\r" not in numbers:
+        return True
+    returns = codes == ord("\r")
+    return not (returns[:-1] & ((codes[1:] == ord("0")) | (codes[1:] == ord("-")))).any()
 
 
 def _count_lines(chunk: bytes) -> int:

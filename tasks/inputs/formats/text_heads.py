@@ -35,6 +35,7 @@ HEAD_BYTES = 2**20
 _DELIMITERS = ("\t", ",", ";", "|", " ")
 """Tried in this order. The first wins that occurs in every line, equally often."""
 _LINES_COMPARED = 100
+csv.field_size_limit(max(csv.field_size_limit(), HEAD_BYTES))  # a field may be as long as the head
 COMMENTS = ("#", "%")
 """Prefixes of comments, if the settings name none."""
 WRITTEN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
@@ -125,11 +126,16 @@ def read_text_head(file: Any, path: str, size: int, format: Format, form: Form, 
 
 
 def _has_only_comments(head: bytes, form: Form) -> bool:
-    """Whether all lines begin as the first one does, which is a comment."""
-    begins = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
-    prefixes = COMMENTS if form.comment is None else (form.comment,)
-    comment = next((own.encode() for own in prefixes if own and begins.startswith(own.encode())), b"")
-    return bool(comment) and not without_comments(begins.replace(b"\r", b"\n"), comment).strip()
+    """Whether all lines are comments: they begin with the setting, or with the same prefix and then a blank."""
+    lines = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r", b"\n").lstrip(b"\n")
+    if form.comment is not None:
+        comment = re.escape(form.comment.encode())
+    else:
+        comment = re.escape(lines[:1]) + rb"(?=\s)" if lines[:1].decode(errors="replace") in COMMENTS else b""
+    return (
+        bool(comment)
+        and re.fullmatch(rb"(?:(?:" + comment + rb"[^\n]*)?\n)*(?:" + comment + rb"[^\n]*)?", lines) is not None
+    )
 
 
 def _csv_head(path: str, head: bytes, stored: int, format: Format, form: Form, first: TextHead | None) -> TextHead:
@@ -198,7 +204,10 @@ def is_comment_or_row(line: bytes, comment: str, delimiter: str, width: int) -> 
     if not rest.strip() or rest[:1].isspace():
         return False
     text = (with_single_blanks(line) if delimiter == " " else line).decode(errors="replace")
-    return len(next(csv.reader([text], delimiter=delimiter))) == width
+    try:
+        return len(next(csv.reader([text], delimiter=delimiter))) == width
+    except csv.Error:  # a field is longer than the head
+        return True
 
 
 def unclear_comment(line: str, comment: str) -> str:
