@@ -54,6 +54,16 @@ class InputAbsent(InputError):
     """The input has no files."""
 
 
+class OtherType(InputError):
+    """A row of a text file has a value that is not of the type that the first rows have. The file may be read again
+    with a type that holds both.
+    """
+
+    def __init__(self, message: str, column: str = "", value: str = "") -> None:
+        super().__init__(message)
+        self.column, self.value = column, value
+
+
 class InputIncomplete(InputError):
     """The input is not complete yet, by the settings that define completeness. A later retry may succeed."""
 

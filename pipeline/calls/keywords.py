@@ -31,13 +31,15 @@ class InputSection(TypedDict, total=False):
     repeats: Literal["error", "sum", "min", "max"]
     """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"]
-    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
+    """Type of ids in CSV, TSV and JSON lines. `auto`: integers if all ids are written as integers, else text."""
     header: bool | None
     """Whether CSV and TSV files start with a line of column names; null detects it."""
     delimiter: str | None
     """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
     comment: str | None
-    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if a file starts so."""
+    strip: bool
+    """Remove blanks around the fields of CSV and TSV, so that ` 7` is 7."""
     nulls: Literal["refuse", "drop"]
     """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
     complete_marker: str | None
@@ -383,13 +385,15 @@ class RunKeywords(TypedDict, total=False):
     repeats: Literal["error", "sum", "min", "max"]
     """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"]
-    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
+    """Type of ids in CSV, TSV and JSON lines. `auto`: integers if all ids are written as integers, else text."""
     header: bool | None
     """Whether CSV and TSV files start with a line of column names; null detects it."""
     delimiter: str | None
     """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
     comment: str | None
-    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if a file starts so."""
+    strip: bool
+    """Remove blanks around the fields of CSV and TSV, so that ` 7` is 7."""
     nulls: Literal["refuse", "drop"]
     """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
     complete_marker: str | None

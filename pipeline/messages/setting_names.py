@@ -144,7 +144,8 @@ def _settings() -> re.Pattern[str]:
     names = sorted((f"{s}.{n}" for s, model in SECTIONS.items() for n in model.model_fields), key=len, reverse=True)
     return re.compile(
         r"(?<![\w./'\"-])(?<!--set )(?P<set>[Ss]et )?"
-        rf"(?P<name>{'|'.join(map(re.escape, names))})(?:=(?P<value>{ANY}|[\w-]+(?:,[\w-]+)*))?(?![\w/'\"]|\.\w)"
+        rf"(?P<name>{'|'.join(map(re.escape, names))})"
+        rf"(?:=(?P<value>{ANY}|[\w-]+(?:,[\w-]+)*|'[^']*'|\"\"))?(?![\w/'\"]|\.\w)"
     )
 
 
@@ -178,7 +179,7 @@ def _keywords() -> dict[str, str]:
 
 
 def _literal(name: str, value: str) -> str:
-    if value == ANY or value.isdecimal():
+    if value == ANY or value.isdecimal() or value[0] in "'\"":
         return value
     if value.isupper():  # ID, FILE or COLUMN
         return ANY

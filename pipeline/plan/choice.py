@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
 from ...tasks.ingest.packed import can_pack
-from ...tasks.inputs.sources import Source, plan_blocks
+from ...tasks.inputs.sources import Source, plan_blocks, read_with_types
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import (
     WORKER_BYTES,
@@ -63,7 +64,10 @@ def make_plan(settings: Settings) -> Plan:
     """
     check_device(settings.cluster)
     check_least_workers(settings.cluster)
-    source = open_input(settings)
+    return read_with_types(open_input(settings), partial(_plan_input, settings))
+
+
+def _plan_input(settings: Settings, source: Source) -> Plan:
     cluster = settings.cluster
     if cluster.scheduler is not None or cluster.scheduler_file is not None:
         with connect(cluster) as client:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...tasks.errors import EdgemillError, OutputLocked, StoreLost, UsageError
 from ...tasks.ids.display import type_name
-from ...tasks.inputs.sources import refuse_changed_files
+from ...tasks.inputs.sources import Source, read_with_types, refuse_changed_files
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import check_device, check_least_workers
 from ..frames.input_object import InputObject
@@ -21,14 +22,14 @@ from ..nightly.night import Night, PreviousResult, refuse_other_ids
 from ..nightly.textfile import reporting_to_textfile
 from ..output.delta.publishing import DeltaTables
 from ..output.folder_staging import LOG_NAME
-from ..output.manifest import write_manifest
+from ..output.manifest import Manifest, write_manifest
 from ..output.staging import Staging, keep_failure, staging_for
 from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
 from ..updating.carrying.collector import collector_off
-from ..updating.carrying.unchanged import digests_of, take_over_unchanged
+from ..updating.carrying.unchanged import Digests, Unchanged, digests_of, take_over_unchanged
 from .context import Call
 from .existing_result import clear_checkpoint, follow_up, keep_existing, outdated_by, reasons_to_replace
 from .inputs.input_record import no_triangle, report_input, with_digests
@@ -38,7 +39,9 @@ from .inputs.vertices import open_vertices
 from .observers import check_performance_report, serve_metrics
 
 if TYPE_CHECKING:
+    from ...tasks.attributes import AttributeSource
     from ..cluster.client import Client
+    from ..monitor.metrics import Metrics
 
 
 def mine_settings(
@@ -152,39 +155,12 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     settings, events, staging = call.settings, call.events, call.staging
     metrics = serve_metrics(settings.monitoring, str(folder_at(staging.out)), events)
     source = call.input.open()
-    if call.tables is not None:
-        call.tables.check(source)
-    vertices = open_vertices(settings, source)
-    known = fingerprint(source, vertices)
-    report_input(source, events)
-    refuse_other_ids(call.before, settings.nightly, type_name(source.id_type))
-    made, kept, digests = None, None, None
-    clear: Callable[[], None] = partial(clear_checkpoint, call)
-    if settings.nightly.may_start_from_earlier:
-        digests = digests_of(source)
-        kept = take_over_unchanged(call, source, known, digests) if call.input.batch is None else None
-    if kept is None and (settings.nightly.may_start_from_earlier or call.input.batch is not None):
-        with collector_off():
-            from ..updating.carrying.beginning import Begun, begin
-
-        begun = begin(call, source, call.input.batch, client is not None)
-        if isinstance(begun, Begun):
-            with collector_off():
-                from ..updating.updating import update  # loads the kernels, and not Dask
-
-            made = update(call, source, begun)
-        else:
-            kept = begun
-    if kept is not None:
-        manifest = kept.manifest
-    elif made is None:
-        from .full import run_in_full  # loads Dask
-
-        source, manifest, clear = run_in_full(call, source, vertices, client, known, metrics)
-    else:
-        manifest = made
+    report_input(source, events, source.notes)
+    digests = digests_of(source) if settings.nightly.may_start_from_earlier else None
+    made = read_with_types(source, partial(_make, call, client, digests, metrics))
+    source, vertices, kept, manifest = made.source, made.vertices, made.kept, made.manifest
     notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
-    read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
+    read = manifest.input.model_copy(update={"fingerprint": made.fingerprint, "notes": notes})
     if digests is not None and (own := digests.result()) is not None:
         read = with_digests(read, own)
     manifest = manifest.model_copy(update={"input": read})
@@ -199,4 +175,55 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     call.input.remove()
     call.refuse_replaced()
     staging.commit()
-    follow_up(call, clear, manifest.converged)
+    follow_up(call, made.clear_checkpoint, manifest.converged)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A result whose files are written."""
+
+    source: Source
+    """The input that was read."""
+    vertices: AttributeSource | None
+    fingerprint: str | None
+    """Of the input."""
+    manifest: Manifest
+    kept: Unchanged | None
+    """The earlier result that it has all files of, if any."""
+    clear_checkpoint: Callable[[], None]
+
+
+def _make(call: Call, client: Client | None, digests: Digests | None, metrics: Metrics | None, source: Source) -> _Made:
+    """Find the result of `source`, and write its tables. Raises OtherType for rows of other types, and nothing is
+    written then.
+    """
+    settings = call.settings
+    call.input.read_as(source)
+    refuse_other_ids(call.before, settings.nightly, type_name(source.id_type))
+    if call.tables is not None:
+        call.tables.check(source)
+    vertices = open_vertices(settings, source)
+    known = fingerprint(source, vertices)
+    clear: Callable[[], None] = partial(clear_checkpoint, call)
+    kept, made = None, None
+    if digests is not None and call.input.batch is None:
+        kept = take_over_unchanged(call, source, known, digests)
+    if kept is None and (digests is not None or call.input.batch is not None):
+        with collector_off():
+            from ..updating.carrying.beginning import Begun, begin
+
+        begun = begin(call, source, call.input.batch, client is not None)
+        if isinstance(begun, Begun):
+            with collector_off():
+                from ..updating.updating import update  # loads the kernels, and not Dask
+
+            made = update(call, source, begun)
+        else:
+            kept = begun
+    if kept is not None:
+        made = kept.manifest
+    elif made is None:
+        from .full import run_in_full  # loads Dask
+
+        source, made, clear = run_in_full(call, source, vertices, client, known, metrics)
+    return _Made(source, vertices, known, made, kept, clear)

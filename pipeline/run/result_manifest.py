@@ -55,7 +55,7 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
         settings=run.settings.model_dump(),
         started=run.events.started,
         finished=datetime.now(UTC),
-        input=input_record(run.source, run.settings.input.isolated),
+        input=input_record(run.source, run.settings.input.isolated, graph.rows.notes),
         counts=_counts(graph, found.published),
         partitions=[
             PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
@@ -116,6 +116,7 @@ def _counts(graph: Graph, published: Published) -> Counts:
         duplicates=duplicates,
         nulls_dropped=rows.nulls,
         filtered=rows.filtered,
+        comments=rows.comments,
         edges=edges,
         vertices=published.vertices,
         triangles=support // 3 if summaries else None,

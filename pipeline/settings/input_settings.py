@@ -39,13 +39,15 @@ class InputSettings(Section):
     repeats: Literal["error", "sum", "min", "max"] = "error"
     """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
-    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
+    """Type of ids in CSV, TSV and JSON lines. `auto`: integers if all ids are written as integers, else text."""
     header: bool | None = None
     """Whether CSV and TSV files start with a line of column names; null detects it."""
     delimiter: str | None = None
     """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
     comment: str | None = None
-    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if a file starts so."""
+    strip: bool = False
+    """Remove blanks around the fields of CSV and TSV, so that ` 7` is 7."""
     nulls: Literal["refuse", "drop"] = "refuse"
     """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
     complete_marker: str | None = None
@@ -73,6 +75,7 @@ class InputSettings(Section):
             self.header,
             {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter),
             self.comment,
+            self.strip,
             self.id_type,
             self.where,
             self.bipartite,

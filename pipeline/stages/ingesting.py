@@ -47,6 +47,10 @@ class RowCounts:
     """Repeated edges within one block."""
     nulls: int
     filtered: int
+    comments: int = 0
+    """Lines of text that were skipped as comments."""
+    notes: Sequence[str] = ()
+    """What was seen in the rows, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ def read(
     """Read all blocks. Returns [blocks] BlockEdges, or PackedRows if `packed`, and the counts of their rows.
 
     Arrays are placed in `space`, here and in the stages that follow. Raises InputError for null ids, with their number
-    in all blocks, unless `nulls` is "drop", and for a Matrix Market file with other entries than it says.
+    in all blocks, unless `nulls` is "drop", and for a Matrix Market file with other entries than it says. Raises
+    OtherType for a value that is not of the type of the first rows.
     """
     engine = engine.for_tasks(len(blocks))
     with events.stage("read", len(blocks)) as stage:
@@ -99,7 +104,10 @@ def read(
     rows, self_loops, duplicates = (
         sum(getattr(count, name) for count in counts) for name in ("rows", "self_loops", "duplicates")
     )
-    return tasks, RowCounts(rows, self_loops, duplicates, left_out.nulls, left_out.filtered)
+    notes = tuple(map(without_passwords, left_out.notes(source.format)))
+    for note in notes:
+        events.emit("note", text=note)
+    return tasks, RowCounts(rows, self_loops, duplicates, left_out.nulls, left_out.filtered, left_out.comments, notes)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def read_graph(
     read, rows = ingesting.read(engine, events, source, blocks, nulls, MemorySpace.HOST)
     threads = max(1, min(engine.capacity.threads, len(blocks)))
     buckets = ingesting.number(engine, events, source, read, threads, MemorySpace.HOST)
-    counts = RowCounts(rows.rows, rows.self_loops, rows.duplicates + buckets.duplicates, rows.nulls, rows.filtered)
+    counts = replace(rows, duplicates=rows.duplicates + buckets.duplicates)
     graph = NumberedGraph.of_buckets(engine.gather(buckets.ids), engine.gather(buckets.edges))
     has_arcs = with_arcs and (source.directed or source.weights is not None)
     return ReadGraph(graph, counts, replace(buckets, ids=[]) if has_arcs else None)

@@ -51,7 +51,7 @@ def manifest_of(
 ) -> Manifest:
     """The manifest of the result. `programs` are the records of its vertex programs."""
     then, events = base.manifest, call.events
-    read = input_record(source)
+    read = input_record(source, notes=went.rows.notes)
     if read.frame is not None and not source.files:
         read = read.model_copy(update={"frame": read.frame.model_copy(update={"rows": went.rows.rows})})
     content: dict[str, Any] = {
@@ -85,6 +85,7 @@ def _totals(then: Manifest, made: Made, went: Outcome) -> dict[str, Any]:
         "duplicates": rows.duplicates,
         "nulls_dropped": rows.nulls,
         "filtered": rows.filtered,
+        "comments": rows.comments,
     }
     if whole is None:
         counts = then.counts.model_copy(update=read)

@@ -94,5 +94,5 @@ def start_from(
     new, rows = batch.batch.inserted, batch.batch.inserted.rows
     present = new.graph.edges.edges - change.added.edges
     kept = change.before.edges - change.lost
-    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present)
+    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present, notes=())  # the source has them
     return Start(base, change, order, forest, whole, rows, batch.batch.repeated)

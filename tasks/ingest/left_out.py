@@ -1,4 +1,4 @@
-"""Counts of rows that make no edge: rows with a null id, and rows that do not meet the condition."""
+"""Counts of rows and lines that make no edge, and of ids with outer blanks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Nulls: TypeAlias = Literal["refuse", "drop"]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Counts of rows left out. `+` adds them."""
+    """Counts of rows left out, of lines that are comments, and of what to say about the others. `+` adds them."""
 
     nulls: int = 0
     """Rows with a null id."""
@@ -30,6 +30,18 @@ class LeftOut:
     location: str = ""
     """File of the first null id, and its row group if known."""
 
+    comments: int = 0
+    """Lines of text that were skipped as comments. They are no rows."""
+
+    comment: str = ""
+    """The first of them, with its file."""
+
+    padded: int = 0
+    """Text ids in rows that were kept that begin or end with a blank."""
+
+    pad: str = ""
+    """The first of them, with its file."""
+
     @property
     def rows(self) -> int:
         """All rows left out."""
@@ -42,7 +54,23 @@ class LeftOut:
             self.target_nulls + other.target_nulls,
             self.filtered + other.filtered,
             self.location or other.location,
+            self.comments + other.comments,
+            self.comment or other.comment,
+            self.padded + other.padded,
+            self.pad or other.pad,
         )
+
+    def notes(self, format: str) -> tuple[str, ...]:
+        """Sentences on comments and outer blanks in files of this format."""
+        notes = []
+        if self.comments:
+            lines = "1 line was" if self.comments == 1 else f"{self.comments:,} lines were"
+            notes.append(f"{lines} skipped as comments, such as {self.comment}")
+        if self.padded:
+            have = "1 id begins or ends" if self.padded == 1 else f"{self.padded:,} ids begin or end"
+            advice = "" if format == "jsonl" else ": --set input.strip=true removes blanks around fields"
+            notes.append(f"{have} with a blank, such as {self.pad}{advice}")
+        return tuple(notes)
 
 
 NONE = LeftOut()

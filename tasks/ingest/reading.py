@@ -16,11 +16,12 @@ from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.columns import plain_values
+from ..inputs.formats.formats import is_text
 from ..inputs.formats.ipc import ipc_batches
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.formats.pruning import matching_row_groups
-from ..inputs.formats.text import explain_text, text_batches
+from ..inputs.formats.text import Skipped, TextRange, explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
 from ..inputs.sources import Block, Piece, Source, SourceFile
 from .left_out import NONE, LeftOut
@@ -104,10 +105,12 @@ def read_parts(source: Source, block: Block) -> Iterator[IdRows]:
 
 
 def _read_piece(source: Source, piece: Piece) -> Iterator[IdRows]:
-    file, rows = source.files[piece.file], 0
-    for table in _tables(source, piece):
+    file, rows, skipped = source.files[piece.file], 0, Skipped()
+    for table in _tables(source, piece, skipped):
         yield _rows(source, piece, table, rows)
         rows += table.num_rows
+    if skipped.comments:
+        yield _no_rows(source, LeftOut(comments=skipped.comments, comment=f"{skipped.first!r} in {file.path}"))
     if source.is_counted and rows != sum(file.row_groups[group] for group in piece.row_groups):
         raise InputError(_other_rows(file.path))
 
@@ -133,6 +136,8 @@ def count_rows(source: Source) -> int:
     """The number of rows of the input, left-out rows included. Reads files that do not store it. Raises InputError."""
     if source.is_counted:
         return source.rows
+    if is_text(source.format) and source.format != "jsonl":
+        source = source.with_ids(pa.string())  # counting needs no integers
     pieces = (Piece(number, tuple(range(len(file.row_groups)))) for number, file in enumerate(source.files))
     return sum(
         table.num_rows
@@ -157,6 +162,8 @@ def _rows(source: Source, piece: Piece, table: pa.Table, first: int) -> IdRows:
         left_out += LeftOut(ends.num_rows - whole.num_rows, nulls[0], nulls[1], location=location)
         ends = whole
     ids = [_ids(source, piece, ends.column(position), position, first) for position in range(2)]
+    if is_text(source.format) and source.kind == "string":
+        left_out += _padded(source, piece, [ends.column(position) for position in range(2)])
     weight = None
     if source.weights is not None:
         weight = weights_of(ends.column(2))
@@ -185,6 +192,23 @@ def _with_ends(ends: pa.Table) -> pa.Table:
     return ends.filter(pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1))))
 
 
+def _padded(source: Source, piece: Piece, columns: Sequence[pa.ChunkedArray]) -> LeftOut:
+    """The count of ids that begin or end with a blank, and the first of them."""
+    found = LeftOut()
+    for text in (chunk for column in columns if pa.types.is_string(column.type) for chunk in column.chunks):
+        bounds = np.frombuffer(text.buffers()[1], np.int32)[text.offset : text.offset + len(text) + 1]
+        codes = np.frombuffer(text.buffers()[2] or b"", np.uint8)
+        filled = np.flatnonzero(bounds[1:] > bounds[:-1])
+        ends = codes[bounds[:-1][filled]], codes[bounds[1:][filled] - 1]
+        may = filled[(ends[0] <= ord(" ")) | (ends[0] > 127) | (ends[1] <= ord(" ")) | (ends[1] > 127)]
+        if len(may):
+            own = text.take(pa.array(may))
+            padded = own.filter(pc.not_equal(own, pc.utf8_trim_whitespace(own)))
+            if len(padded):
+                found += LeftOut(padded=len(padded), pad=f"{padded[0].as_py()!r} in {source.files[piece.file].path}")
+    return found
+
+
 def _unusable_weight(
     source: Source, piece: Piece, table: pa.Table, first: int, position: int, value: str
 ) -> InputError:
@@ -198,7 +222,7 @@ def _unusable_weight(
         group, start, _ = next(found for found in _groups(source, piece) if row < found[1] + found[2])
         row += sum(file.row_groups[:group]) - start
     elif earlier.row_groups:
-        row += sum(part.num_rows for part in _text_or_ipc(source, file, earlier))
+        row += sum(part.num_rows for part in _text_or_ipc(source, file, earlier, Skipped()))
     ends = [kept.column(end)[position].as_py() for end in range(2)]
     return InputError(unusable_weight(file.path, row, value, ends, source.weights))
 
@@ -233,11 +257,11 @@ def _columns(source: Source) -> list[str]:
     return list(dict.fromkeys([*_read_columns(source), *others]))
 
 
-def _tables(source: Source, piece: Piece) -> Iterator[pa.Table]:
+def _tables(source: Source, piece: Piece, skipped: Skipped) -> Iterator[pa.Table]:
     if source.is_counted and source.kind == "integer":
         return iter([_read_whole(source, piece)])
     ahead = source.is_counted and _text_bytes(source, piece) <= TEXT_AHEAD_BYTES
-    return _batches(source, piece, _batch_rows(source, piece), ahead)
+    return _batches(source, piece, _batch_rows(source, piece), ahead, skipped)
 
 
 def _text_bytes(source: Source, piece: Piece) -> int:
@@ -252,13 +276,15 @@ def _batch_rows(source: Source, piece: Piece) -> int:
     return min(MAX_TEXT_ROWS, max(MIN_TEXT_ROWS, TEXT_BATCH_BYTES * rows // max(1, source.id_bytes(piece))))
 
 
-def _batches(source: Source, piece: Piece, rows: int, ahead: bool) -> Iterator[pa.Table]:
+def _batches(
+    source: Source, piece: Piece, rows: int, ahead: bool, skipped: Skipped | None = None
+) -> Iterator[pa.Table]:
     """The columns of a piece in batches, of `rows` rows if it is Parquet. `ahead` fetches all bytes of the piece at
-    once.
+    once. Comments are counted in `skipped`.
     """
     file, columns = source.files[piece.file], _columns(source)
     if not source.is_counted:
-        yield from _text_or_ipc(source, file, piece)
+        yield from _text_or_ipc(source, file, piece, Skipped() if skipped is None else skipped)
         return
     try:
         with open_parquet(file.path, file.version, source.storage_options, pre_buffer=ahead) as opened:
@@ -268,11 +294,12 @@ def _batches(source: Source, piece: Piece, rows: int, ahead: bool) -> Iterator[p
         raise _unreadable(source, piece, error) from error
 
 
-def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.Table]:
-    """The batches of a text file or an Arrow IPC file."""
+def _text_or_ipc(source: Source, file: SourceFile, piece: Piece, skipped: Skipped) -> Iterator[pa.Table]:
+    """The batches of a text file or an Arrow IPC file. Comments are counted in `skipped`."""
     layout = source.layout
     assert layout is not None  # only Parquet has no layout
     span = file.spans[piece.row_groups[0]][0], file.spans[piece.row_groups[-1]][1]
+    own = TextRange(file.path, layout, file.names, span, file.line_end)
     try:
         with open_version(file.path, file.version, source.storage_options) as opened:
             if layout.format == "arrow":
@@ -280,7 +307,7 @@ def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.
             elif file.matrix is not None:
                 found = matrix_batches(opened, file.path, file.matrix, _columns(source), span)
             else:
-                found = text_batches(opened, file.path, layout, file.names, span)
+                found = text_batches(opened, own, skipped)
             for batch in found:
                 yield pa.Table.from_batches([batch])
     except READ_ERRORS as error:
@@ -290,7 +317,7 @@ def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.
                 if file.matrix is not None:
                     explained = explain_matrix(opened, file.path, file.matrix, span)
                 else:
-                    explained = explain_text(opened, file.path, layout, file.names, span, error)
+                    explained = explain_text(opened, own, error)
         raise explained or InputError(
             f"{file.path} cannot be read: {error_reason(error)}; the file is damaged or changed during the run: "
             "write it again"

@@ -67,10 +67,13 @@ def open_source(
     source_column, target_column, notes = choose_columns(pruned.paths[0], names, source_column, target_column, folders)
     ends = source_column, target_column
     refuse_two_sets(path, ends, form.bipartite is not None)
-    where = None if condition is None else filter_of(condition, heads, pruned)
     refuse_reserved(path, ends, reserved)
     weight = () if form.weights is None else (form.weights.column,)
     refuse_folder_columns(path, found.paths[0], names, folders, (*ends, *weight))
+    ids: dict[str, pa.DataType] = {}
+    if is_text(found.format):
+        ids = dict.fromkeys(ends, input_type(heads, end_types(heads, ends, found.format, form), found.format, form))
+    where = None if condition is None else filter_of(condition, heads, pruned, ids)
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = end_types(heads, ends, found.format, form)
@@ -90,6 +93,7 @@ def open_source(
             head.names if is_text(found.format) else (),
             constants,
             head.matrix,
+            "\n" if head.text is None else head.text.line_end,
         )
         for head, constants in zip(heads, pruned.constants, strict=True)
     )
@@ -103,12 +107,12 @@ def open_source(
         id_range=None if ids_are_text else id_range(heads, types),
         table=None if live is None else live.table,
         format=found.format,
-        layout=row_layout(found.format, heads, ends, common, where, weight),
+        layout=row_layout(found.format, heads, ends, common, where, weight, form),
         where=where,
         files_left_out=pruned.left_out,
         bipartite=form.bipartite,
         directed=form.directed,
         weights=form.weights,
         prefixes=prefixes,
-        notes=(*guess_notes(heads, form), *notes),
+        notes=(*guess_notes(heads, ends, form), *notes),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from ..errors import OtherType
 from ..storage.file_versions import refuse_changed
 from ..tables.live import Table
 from ..where.filter import RowFilter
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 
 _MIN_LINE_BYTES = 4
 """Bytes of the shortest line with two ids."""
+
+_MAX_SHOWN = 60
+"""Characters of an id that a note shows."""
+_FRACTION = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+"""A number that float64 holds."""
 
 TEXT_PER_BLOCK = 2**28
 """Bytes of strings that one task reads at most. One row group may have more."""
@@ -60,6 +67,9 @@ class SourceFile:
 
     matrix: Matrix | None = None
     """None except for Matrix Market."""
+
+    line_end: str = "\n"
+    """What ends the lines of a text file: a line feed, or a carriage return."""
 
     @property
     def rows(self) -> int:
@@ -167,6 +177,40 @@ class Source:
         """Uncompressed bytes of both id columns in the row groups of `piece`."""
         return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
 
+    def with_types(self, types: Mapping[str, pa.DataType]) -> Source:
+        """The same text files with other types of some of the columns that are read. Both columns of ids have one."""
+        layout, where, files = self.layout, self.where, self.files
+        assert layout is not None
+        ids = next((types[name] for name in layout.id_columns if name in types), None)
+        shown = self.id_type if ids is None or self.prefixes is not None else ids
+        if ids is not None and not pa.types.is_integer(ids):
+            files = tuple(map(_with_id_bytes, files))
+        if where is not None:
+            where = replace(where, types=tuple((name, types.get(name, kind)) for name, kind in where.types))
+        layout = replace(layout, types=tuple((name, types.get(name, kind)) for name, kind in layout.types))
+        return replace(self, files=files, id_type=shown, layout=layout, where=where)
+
+    def with_ids(self, id_type: pa.DataType) -> Source:
+        """The same text files with ids of a type that is not guessed."""
+        assert self.layout is not None
+        wider = self.with_types(dict.fromkeys(self.layout.id_columns, id_type))
+        assert wider.layout is not None
+        return replace(wider, layout=replace(wider.layout, types_are_guessed=False))
+
+    def widened(self, found: OtherType) -> Source:
+        """The same text files with a type that also holds the value that was found in a column, and a note.
+
+        Raises `found` if no type does that.
+        """
+        layout = self.layout
+        assert layout is not None
+        is_id = found.column in layout.id_columns
+        kind = _wider(dict(layout.types)[found.column], found.value, layout, is_id)
+        if kind is None:
+            raise found
+        wider = self.with_types(dict.fromkeys(layout.id_columns if is_id else (found.column,), kind))
+        return replace(wider, notes=(*self.notes, _wider_note(found, kind)))
+
 
 class _Files(Protocol):
     """Files that have the same storage options."""
@@ -234,6 +278,59 @@ def refuse_changed_files(source: _Files) -> None:
     """Raises InputError if a file of the input was changed or removed since its footer was read."""
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
         list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
+
+
+T = TypeVar("T")
+
+
+def read_with_types(source: Source, read: Callable[[Source], T]) -> T:
+    """The value of `read` for a source. It is called again with a wider type, as long as rows of text files have values
+    that are not of the types that the first rows have. So these types do not depend on the order of the rows.
+
+    Raises OtherType, an InputError, for a value that no type holds together with the others.
+    """
+    while True:
+        try:
+            return read(source)
+        except OtherType as error:
+            found = error.with_traceback(None)  # its frames hold what was read
+        source = source.widened(found)
+
+
+def _wider(kind: pa.DataType, value: str, layout: Layout, is_id: bool) -> pa.DataType | None:
+    """The type that holds integers of the type `kind` and also `value`; None if there is none."""
+    if not pa.types.is_integer(kind):
+        return None
+    if not is_id:
+        return pa.float64() if _FRACTION.fullmatch(value.strip()) else None
+    if kind == pa.int64() and value.isdecimal() and value.isascii() and value[0] != "0" and int(value) < 2**64:
+        return pa.uint64()
+    return None if layout.format == "jsonl" else pa.string()
+
+
+def text_ids_note(where: str, value: str, column: str) -> str:
+    """The sentence that says why ids are text although some of them may be integers."""
+    advice = "if this is a mistake, correct it, and --set input.id_type=int64 then refuses others"
+    if value.strip() != value:
+        advice = "--set input.strip=true removes blanks around fields"
+    shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…"
+    return (
+        f"all ids are read as text, since {where} has {shown!r} in column {column!r}, "
+        f"which is not how an integer is written: {advice}"
+    )
+
+
+def _wider_note(found: OtherType, kind: pa.DataType) -> str:
+    """The sentence that says why a column has another type than its first rows."""
+    where = str(found).partition(": column ")[0]
+    if kind == pa.string():
+        return text_ids_note(where, found.value, found.column)
+    return f"column {found.column!r} is read as {kind}, since {where} has {found.value}"
+
+
+def _with_id_bytes(file: SourceFile) -> SourceFile:
+    """The file with the bytes of its parts as those of its ids, which are not more unless it is compressed."""
+    return replace(file, id_bytes=tuple((file.bytes if stop is None else stop) - start for start, stop in file.spans))
 
 
 def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:

@@ -31,6 +31,7 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
         "input.header": form.header is not None,
         "input.delimiter": form.delimiter is not None,
         "input.comment": form.comment is not None,
+        "input.strip": form.strip,
     }
     for name, is_set in of_csv.items():
         if is_set and format not in ("csv", "tsv"):
@@ -56,10 +57,14 @@ def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form
 def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataType:
     types = _types(head)
     if is_text(format) and column in types:
+        written = None if head.text is None else head.text.written.get(column)
         if form.id_type != "auto":
             types = {**types, column: _ID_TYPES[form.id_type]}
-        elif not any(test(types[column]) for test in (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)):
-            types = {**types, column: pa.string()}  # such as dates and booleans
+        elif written is None:  # JSON, whose values have types
+            if not any(test(types[column]) for test in (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)):
+                types = {**types, column: pa.string()}
+        elif written.other is not None:
+            types = {**types, column: pa.string()}
     found = id_type(head.path, head.names, types, column)
     if column in types and is_whole_decimal(value_type(types[column])):
         least, most = decimal_range(head, column) or (0, 0)
@@ -75,27 +80,31 @@ def _types(head: Head) -> Mapping[str, pa.DataType]:
 def input_type(
     heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
 ) -> pa.DataType:
-    """The common type of the ids of all files; `types` are [files] the types of both columns.
+    """The common type of the ids of all files; `types` are [files] the types of both columns. Ids of CSV are text if
+    some of them are not integers.
 
     Raises InputError if there is no common type.
     """
     if form.id_type != "auto":
         return _ID_TYPES[form.id_type]
-    if is_text(format):
-        _refuse_other_types(heads, types)
     found = [
         (head.path, column, kind)
         for head, own in zip(heads, types, strict=True)
         for column, kind in own.items()
         if not pa.types.is_null(kind)
     ]
-    if is_text(format) and {kind for *_, kind in found} == {pa.int64(), pa.uint64()}:
+    kinds = {kind for *_, kind in found}
+    if format in ("csv", "tsv") and pa.string() in kinds:
+        return pa.string()
+    if is_text(format):
+        _refuse_other_types(heads, types)
+    if is_text(format) and kinds == {pa.int64(), pa.uint64()}:
         return pa.uint64()
     return common_type(found)
 
 
 def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> None:
-    """Raises InputError if one text file has integers in its first rows and another one text."""
+    """Raises InputError if one file of JSON lines has integers in its first rows and another one text."""
     first: tuple[str, str, bool] | None = None
     for head, own in zip(heads, types, strict=True):
         for column, kind in own.items():
@@ -108,8 +117,8 @@ def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.D
                 names = {True: "whole numbers", False: "text"}
                 raise InputError(
                     f"{head.path}: column {column!r} has {names[is_integer]} in its first rows, and column "
-                    f"{first[1]!r} of {first[0]} has {names[first[2]]}: if all ids are text, use "
-                    "--set input.id_type=string"
+                    f"{first[1]!r} of {first[0]} has {names[first[2]]}: write all ids as integers, or all as text in "
+                    "quotes"
                 )
 
 
@@ -121,9 +130,12 @@ def refuse_weights(heads: Sequence[Head], ends: tuple[str, str], column: str) ->
         refuse_weight(head.path, head.names, _types(head), column)
 
 
-def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -> RowFilter:
-    """The condition with the types of its columns. Raises UsageError if these do not fit, InputError for a file that
-    lacks a column or has it with another type.
+def filter_of(
+    condition: Condition, heads: Sequence[Head], files: PrunedFiles, ids: Mapping[str, pa.DataType]
+) -> RowFilter:
+    """The condition with the types of its columns; `ids` are those of the columns of ids in text files.
+
+    Raises UsageError if these do not fit, InputError for a file that lacks a column or has it with another type.
     """
     types: dict[str, pa.DataType] = {}
     columns = []
@@ -137,7 +149,7 @@ def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -
             hint = "; text needs single quotes" if condition.text[column.at] == '"' else ""
             raise refused(condition.text, column.at, f"the input has no column {column.name!r}; it has {known}{hint}")
         columns.append(column.name)
-        types[column.name] = _type_of(column.name, heads)
+        types[column.name] = ids[column.name] if column.name in ids else _type_of(column.name, heads)
     for constants in files.constants[:1]:
         expression = expression_of(condition, types, constants)
         try:

@@ -228,9 +228,12 @@ def _text(name: str, content: bytes, layout: Mapping[str, Any]) -> pa.Table:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if layout["format"] == "mtx":
         return _entries(name, content)
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if layout["comment"]:
         content = re.sub(rb"(?m)^" + re.escape(layout["comment"].encode()) + rb".*\n?", b"", content)
-    content = content.strip(b"\r\n")
+    if layout["delimiter"] == " " or layout.get("strip"):
+        content = b"\n".join(_without_blanks(line, layout) for line in content.split(b"\n"))
+    content = content.strip(b"\n")
     types = {column: _type(kind) for column, kind in layout["types"]}
     if not content:
         return pa.table({column: pa.array([], kind) for column, kind in types.items()})
@@ -238,22 +241,49 @@ def _text(name: str, content: bytes, layout: Mapping[str, Any]) -> pa.Table:
         schema = pa.schema(list(types.items()))
         options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         return arrow_json.read_json(io.BytesIO(content), parse_options=options)
-    first = content.partition(b"\n")[0].decode().rstrip("\r")
+    first = content.partition(b"\n")[0].decode()
     count = len(next(csv.reader([first], delimiter=layout["delimiter"])))
     names = ("src", "dst", *(f"column_{number}" for number in range(3, count + 1)))[:count]
     reading = arrow_csv.ReadOptions() if layout["header"] else arrow_csv.ReadOptions(column_names=names)
-    return arrow_csv.read_csv(
+    texts = types | {column: pa.string() for column in list(types)[:2]}  # the columns of ids
+    table = arrow_csv.read_csv(
         io.BytesIO(content),
         read_options=reading,
         parse_options=arrow_csv.ParseOptions(delimiter=layout["delimiter"]),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
+            column_types=texts,
             include_columns=list(types),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
+    for position, (column, kind) in enumerate(list(types.items())[:2]):
+        table = table.set_column(position, column, _ids(name, table[column], column, kind))
+    return table
+
+
+def _ids(name: str, texts: pa.ChunkedArray, column: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """Ids of a type from their texts. Raises Flaw for one that is not written as the id prints."""
+    if pa.types.is_string(kind):
+        return texts
+    wrong = pc.index(pc.match_substring_regex(texts, "^(0|-?[1-9][0-9]*)$"), False).as_py()
+    if wrong >= 0:
+        raise Flaw(f"{name}: column {column!r} has {texts[wrong]}, which is no integer, and the ids are {kind}")
+    return texts.cast(kind)
+
+
+def _without_blanks(line: bytes, layout: Mapping[str, Any]) -> bytes:
+    """A line without blanks around its fields, and one space in place of several if spaces divide fields."""
+    divider = rb"[ \t]+" if layout["delimiter"] == " " else re.escape(layout["delimiter"].encode())
+    if layout.get("strip"):
+        divider = rb"\s*" + divider + rb"\s*"
+    outside = rb'(?=(?:[^"]*"[^"]*")*[^"]*$)' if b'"' in line else b""
+    fields = re.split(divider + outside, line.strip())
+    if layout.get("strip"):
+        fields = [re.sub(rb'^"\s+|\s+"$', b'"', field.strip()) for field in fields]
+    delimiter: str = layout["delimiter"]
+    return delimiter.encode().join(fields)
 
 
 def _entries(name: str, content: bytes) -> pa.Table:

@@ -44,6 +44,8 @@ class LayoutRecord(Record):
     """Whether their first line has the names of the columns."""
     comment: str
     """Prefix of lines that are comments; empty if there are no comments."""
+    strip: bool = False
+    """Whether blanks around fields were removed."""
     types: list[tuple[str, str]]
     """Text columns that were read, and their Arrow types."""
 

@@ -43,6 +43,8 @@ class Counts(Record):
     nulls_dropped: int
     filtered: int = 0
     """Rows that do not match `input.where`."""
+    comments: int = 0
+    """Lines of CSV and TSV that were skipped as comments. They are no rows."""
     edges: int
     vertices: int
     triangles: int | None

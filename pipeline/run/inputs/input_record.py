@@ -22,8 +22,10 @@ from ...output.manifest import (
 )
 
 
-def input_record(source: Source, isolated: bool = False) -> InputRecord:
-    """The record of an input, without its fingerprint. `isolated`: whether listed vertices without edges count."""
+def input_record(source: Source, isolated: bool = False, notes: Sequence[str] = ()) -> InputRecord:
+    """The record of an input, without its fingerprint. `isolated`: whether listed vertices without edges count;
+    `notes`: what was seen in its rows.
+    """
     where, layout = source.where, source.layout
     return InputRecord(
         files=[]
@@ -52,7 +54,7 @@ def input_record(source: Source, isolated: bool = False) -> InputRecord:
         if source.weights is None
         else WeightRecord(column=source.weights.column, repeats=source.weights.repeats),
         isolated=isolated,
-        notes=[without_passwords(note) for note in source.notes],
+        notes=[without_passwords(note) for note in (*source.notes, *notes)],
     )
 
 
@@ -70,8 +72,8 @@ def frame_record(frame: Frame, rows: int) -> FrameRecord:
     )
 
 
-def report_input(source: Source, events: Events) -> None:
-    """Emit an event that says how the input is read, and a note for each guess about it."""
+def report_input(source: Source, events: Events, notes: Sequence[str]) -> None:
+    """Emit an event that says how the input is read, and `notes` on what was guessed about it."""
     where, layout = source.where, source.layout
     events.emit(
         "input",
@@ -86,7 +88,7 @@ def report_input(source: Source, events: Events) -> None:
         directed=source.directed,
         weights=None if source.weights is None else source.weights.column,
     )
-    for note in source.notes:
+    for note in notes:
         events.emit("note", text=without_passwords(note))
 
 

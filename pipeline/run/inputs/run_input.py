@@ -21,6 +21,7 @@ from ...monitor.events import Events
 from ...output.staging import Staging
 from ...settings.models import Settings
 from ...settings.overlap import refuse_input_overlap
+from .input_record import report_input
 
 if TYPE_CHECKING:
     from ...cluster.client import Client
@@ -100,6 +101,12 @@ class RunInput:
                 weights = replace(self._source.weights, nonnegative=refuses_negative_weights(self._settings))
                 self._source = replace(self._source, weights=weights)
         return self._source
+
+    def read_as(self, source: Source) -> None:
+        """Let `source` be the input from now on. It is reported, with its new notes, if it is not the opened one."""
+        if self._source is not None and source is not self._source:
+            report_input(source, self._events, source.notes[len(self._source.notes) :])
+        self._source = source
 
     def _refuse_names(self, source: Source) -> None:
         """Raises InputError if the run adds a column of edges with the name of an id column."""

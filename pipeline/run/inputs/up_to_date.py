@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ....tasks.ids.display import type_name
 from ....tasks.inputs.sources import Source, SourceFile
 from ....tasks.storage.passwords import without_passwords
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from ....tasks.attributes import AttributeSource
 
 _MOST_NAMES = 3
+_WIDER = ("uint64", "double", "string")
+"""Types that a column of integers can get when all its rows are read."""
 
 _IGNORED: Mapping[str, tuple[str, ...]] = {
     # The fingerprint has the columns, the layout and the version of a table, as they were resolved.
     "input": (
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
-        *("format", "header", "delimiter", "comment", "id_type", "weight_column"),
+        *("format", "header", "delimiter", "comment", "strip", "id_type", "weight_column"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
@@ -104,7 +108,8 @@ def differences(manifest: Manifest, settings: Settings) -> list[str]:
 
 def input_differences(manifest: Manifest, source: Source, vertices: AttributeSource | None) -> list[str]:
     """All reasons why a result may have another input than `source` and `vertices`; empty if the input is the same."""
-    then, known = manifest.input, fingerprint(source, vertices)
+    then, source = manifest.input, _with_types_of(manifest, source)
+    known = fingerprint(source, vertices)
     if then.fingerprint is not None and then.fingerprint == known:
         return []
     found = []
@@ -130,6 +135,18 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _with_types_of(manifest: Manifest, source: Source) -> Source:
+    """The input of text files with the types that a result found in all rows, where the first rows have others.
+
+    Only the types that this run would find, too, if the files are the same.
+    """
+    then, layout = manifest.input.layout, source.layout
+    was_guessed = manifest.settings.get("input", {}).get("id_type", "auto") == "auto"
+    if then is None or layout is None or not layout.types_are_guessed or not was_guessed:
+        return source
+    return source.with_types({name: pa.type_for_alias(kind) for name, kind in then.types if kind in _WIDER})
 
 
 def _frame_differences(then: InputRecord, now: Source) -> list[str]:

@@ -16,7 +16,6 @@ from ....tasks.ids import identity
 from ....tasks.ids.display import type_name
 from ....tasks.ingest.directions import DOWN, UP
 from ....tasks.inputs.columns import id_kind, is_uuid
-from ....tasks.inputs.finding import find_input
 from ....tasks.inputs.formats.form import Form
 from ....tasks.inputs.formats.formats import is_text
 from ....tasks.inputs.sources import Frame, Source, plan_blocks
@@ -36,6 +35,8 @@ from ..reading import ReadGraph, no_graph, read_graph
 from ..threads import ThreadedEngine
 from .stored_rows import store_rows
 
+_TYPES_OF_TEXT = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string
+"""Tests for types of ids that can be read from text."""
 _NO_ROWS = RowCounts(0, 0, 0, 0, 0)
 
 
@@ -109,7 +110,8 @@ class BatchInput:
         if self.state is not None:
             rows, self.counts = self.batch.after(self.state)
             form = Form(directed=settings.directed, weights=settings.weights)
-            return replace(store_rows(rows, self._id_type, self._ends, form, folder), path=self.name, frame=self._frame)
+            stored = store_rows(rows, self._id_type, self._ends, form, folder)
+            return replace(stored, path=self.name, frame=self._frame, notes=self._notes)
         return Source(
             self.name,
             (),
@@ -119,6 +121,7 @@ class BatchInput:
             frame=self._frame,
             bipartite=record.bipartite,
             directed=record.directed,
+            notes=self._notes,
         )
 
     def change(self, graph: NumberedGraph) -> Change:
@@ -131,7 +134,7 @@ class BatchInput:
         change = self.change(graph)
         made = change.final(change.after()[0])
         stored = store_rows(Rows.of(made, Arcs(None, None)), self._id_type, self._ends, Form(), folder)
-        return replace(stored, path=self.name, frame=source.frame)
+        return replace(stored, path=self.name, frame=source.frame, notes=source.notes)
 
     @property
     def _ends(self) -> tuple[str, str]:
@@ -142,6 +145,12 @@ class BatchInput:
     def _frame(self) -> Frame:
         assert self.batch is not None  # it is read first
         return Frame(BATCH, (self.batch.digest(self.base),))
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What was seen in the rows of the batch."""
+        assert self.batch is not None  # it is read first
+        return (*self.batch.inserted.rows.notes, *self.batch.deleted.rows.notes)
 
     @property
     def _id_type(self) -> pa.DataType:
@@ -166,9 +175,6 @@ class BatchInput:
         if self.state is not None and what == "insert" and settings.weight_column is not None:
             more = {"weight_column": settings.weight_column, "repeats": settings.repeats}
         kind = id_kind(id_type)
-        if own.paths and kind == "strings":
-            _, files, _ = find_input(list(own.paths), settings.storage_options, "auto", None)
-            more |= {"id_type": "string"} if is_text(files.format) else {}  # also if all ids of the batch are digits
         how = InputSettings(
             path=what,
             source_column=record.source_column,
@@ -182,6 +188,8 @@ class BatchInput:
             source = own.open(how, Folder(folder), compute)
             if source.weights is not None:
                 source = replace(source, weights=replace(source.weights, nonnegative=self.nonnegative))
+            if is_text(source.format) and any(test(id_type) for test in _TYPES_OF_TEXT):
+                source = source.with_ids(id_type)
             if id_kind(source.id_type) != kind and source.rows:
                 raise InputError(
                     f"--{what} {_name(own)}: its ids are {type_name(source.id_type)}, and those of {self.name} are "

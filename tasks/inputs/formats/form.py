@@ -43,6 +43,9 @@ class Form:
     comment: str | None = None
     """Prefix of comment lines, which are skipped; "" if there are no comments."""
 
+    strip: bool = False
+    """Whether blanks around the fields of CSV and TSV files are removed."""
+
     id_type: IdTypeChoice = "auto"
     """Type of the ids in text files."""
 

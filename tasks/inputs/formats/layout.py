@@ -26,7 +26,21 @@ class Layout:
     """Prefix of comment lines; "" if there are no comments."""
 
     types: tuple[tuple[str, pa.DataType], ...] = ()
-    """The columns that are read, and their types."""
+    """The columns that are read, and their types. The first two have the ids."""
+
+    strip: bool = False
+    """Whether blanks around the fields of CSV are removed."""
+
+    comment_is_guessed: bool = False
+    """Whether `comment` is not a setting. Then a line that may be a comment or a row ends the run."""
+
+    types_are_guessed: bool = False
+    """Whether `types` come from the first rows. Then another value may change them (`Source.widened`)."""
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """The columns of ids."""
+        return tuple(name for name, _ in self.types[:2])
 
     @property
     def schema(self) -> pa.Schema:
@@ -40,6 +54,7 @@ class Layout:
             "delimiter": self.delimiter,
             "header": self.header,
             "comment": self.comment,
+            "strip": self.strip,
             "types": [[name, str(kind)] for name, kind in self.types],
         }
 
@@ -56,4 +71,6 @@ class Layout:
         parts.append("names in the first line" if self.header else "no names in the first line")
         if self.comment:
             parts.append(f"lines that begin with {self.comment} are skipped")
+        if self.strip:
+            parts.append("without blanks around fields")
         return f"{self.format.upper()}: {', '.join(parts)}"

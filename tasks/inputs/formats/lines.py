@@ -1,7 +1,7 @@
 """Whole lines of a text file as a stream of bytes. One task reads one byte range of a large file.
 
 A range from `start` to `stop` has the lines whose first byte is in it, so that adjacent ranges share no line. A line
-ends at a line feed, even within quotes. A compressed file is one range.
+ends at a line feed, or in some files at a carriage return, even within quotes. A compressed file is one range.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 CHUNK_BYTES = 2**20
 """Bytes per read."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_WORDS = re.compile(rb'(?:"(?:[^"]|"")*"|[^ \t\r])+')
+"""What blanks divide, except for blanks in quotes."""
 
 
 def decompressed(file: Any, compression: str | None) -> Any:
@@ -39,8 +43,20 @@ class _LeftOpen:
         self.closed = True
 
 
-def chunks_of_lines(file: Any, compression: str | None, start: int, stop: int | None) -> Iterator[bytes]:
-    """The lines whose first byte is in `start` to `stop`, in chunks of whole lines."""
+def line_end_of(head: bytes) -> str:
+    """What ends the lines of a file that begins with `head`: a line feed, or a carriage return if it has only these."""
+    return "\r" if b"\r" in head and b"\n" not in head else "\n"
+
+
+def chunks_of_lines(
+    file: Any, compression: str | None, start: int, stop: int | None, line_end: str = "\n"
+) -> Iterator[bytes]:
+    """The lines whose first byte is in `start` to `stop`, in chunks of whole lines. They end at line feeds then."""
+    for chunk in _chunks(file, compression, start, stop, line_end.encode()):
+        yield chunk if line_end == "\n" else chunk.replace(b"\r", b"\n")
+
+
+def _chunks(file: Any, compression: str | None, start: int, stop: int | None, line_end: bytes) -> Iterator[bytes]:
     at = 0
     if compression is None:
         at = max(0, start - 1)
@@ -52,7 +68,7 @@ def chunks_of_lines(file: Any, compression: str | None, start: int, stop: int | 
         if not read:
             break
         if skipping:
-            end = read.find(b"\n")
+            end = read.find(line_end)
             if end < 0:
                 at += len(read)
                 continue
@@ -63,11 +79,11 @@ def chunks_of_lines(file: Any, compression: str | None, start: int, stop: int | 
             at, read = len(BYTE_ORDER_MARK), read[len(BYTE_ORDER_MARK) :]
         chunk = rest + read  # starts at byte `at`, at the start of a line
         if stop is not None and at + len(chunk) >= stop:
-            end = chunk.find(b"\n", max(0, stop - 1 - at))  # end of the last line that begins before `stop`
+            end = chunk.find(line_end, max(0, stop - 1 - at))  # end of the last line that begins before `stop`
             if end >= 0:
                 yield chunk[: end + 1]
                 return
-        end = chunk.rfind(b"\n") + 1
+        end = chunk.rfind(line_end) + 1
         if end:
             yield chunk[:end]
         at, rest = at + end, chunk[end:]
@@ -75,24 +91,46 @@ def chunks_of_lines(file: Any, compression: str | None, start: int, stop: int | 
         yield rest
 
 
+def comments_in(chunk: bytes, comment: bytes) -> list[bytes]:
+    """The lines of a chunk of whole lines that begin with `comment`."""
+    if not comment or comment[:1] not in chunk or not (chunk.startswith(comment) or b"\n" + comment in chunk):
+        return []
+    return re.findall(rb"(?m)^" + re.escape(comment) + rb"[^\r\n]*", chunk)
+
+
 def without_comments(chunk: bytes, comment: bytes) -> bytes:
     """Whole lines. Lines that begin with `comment` become empty, so that line numbers stay the same."""
-    if not comment or not (chunk.startswith(comment) or b"\n" + comment in chunk):
-        return chunk
     return re.sub(rb"(?m)^" + re.escape(comment) + rb"[^\n]*", b"", chunk)
 
 
-def without_header(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks without the first line that is not empty."""
-    waiting = True
-    for chunk in chunks:
-        if waiting:
-            body = chunk.lstrip(b"\r\n")
-            if not body:
-                continue
-            chunk, waiting = body[(body.find(b"\n") + 1) or len(body) :], False
-        if chunk:
-            yield chunk
+def with_single_blanks(chunk: bytes) -> bytes:
+    """Whole lines with one space between fields that runs of spaces and tabs divide, and none around a line."""
+    is_blank = np.frombuffer(chunk, np.uint8) <= ord(" ")
+    if not (b"\t" in chunk or chunk[:1] == b" " or chunk[-1:] == b" " or np.any(is_blank[1:] & is_blank[:-1])):
+        return chunk
+    return b"\n".join(b" ".join(_WORDS.findall(line) if b'"' in line else line.split()) for line in chunk.split(b"\n"))
+
+
+def without_outer_blanks(chunk: bytes, delimiter: str) -> bytes:
+    """Whole lines without blanks around their fields, also within the quotes around a field."""
+    outside = re.compile(rf'{re.escape(delimiter)}(?=(?:[^"]*"[^"]*")*[^"]*$)')
+    lines = chunk.decode(errors="surrogateescape").split("\n")
+    stripped = (
+        delimiter.join(_stripped(field) for field in (outside.split(line) if '"' in line else line.split(delimiter)))
+        for line in lines
+    )
+    return "\n".join(stripped).encode(errors="surrogateescape")
+
+
+def _stripped(field: str) -> str:
+    field = field.strip()
+    return f'"{field[1:-1].strip()}"' if len(field) > 1 and field[0] == field[-1] == '"' else field
+
+
+def without_header(chunk: bytes) -> tuple[bytes, bool]:
+    """Whole lines after the first one that is not empty, and whether all are empty."""
+    body = chunk.lstrip(b"\r\n")
+    return body[(body.find(b"\n") + 1) or len(body) :], not body
 
 
 class LineStream(io.RawIOBase):

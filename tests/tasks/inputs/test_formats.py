@@ -125,20 +125,20 @@ def test_errors_name_the_bad_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("edgemill.tasks.inputs.formats.text_heads.HEAD_BYTES", 60)
     good = [f"{at},{at + 1}" for at in range(40)]
     for line, why in (
+        ("x,1", "column 'src' has 'x', which is not how an integer of the type int64 is written"),
         (
-            "x,1",
-            "column 'src' has 'x', and its first rows are int64; correct the line, or, if it is an id",
+            "1,99999999999999999999",
+            "column 'dst' has '99999999999999999999', which is not how an integer of the type int64",
         ),
-        ("1,99999999999999999999", "column 'dst' has '99999999999999999999', and its first rows are int64"),
         ("1", "has 1 fields, and the other lines have 2: '1'"),
     ):
         text = ["# c", "src,dst", "", *good, "# late", line, *good]
         (tmp_path / "rows.csv").write_text("\n".join(text))
-        source = open_source(str(tmp_path))
+        source = open_source(str(tmp_path), form=Form(id_type="int64"))
         with pytest.raises(InputError, match=re.escape(f"{tmp_path}/rows.csv: line 45") + ".*" + re.escape(why)):
             rows(source, 1000)
     bad: list[tuple[str, str]] = [
-        ('{"src": "x", "dst": 1}', "column 'src' has \"x\", and its first rows are int64"),
+        ('{"src": "x", "dst": 1}', "column 'src' has \"x\", and other ids are int64"),
         ('{"src": 1 "dst": 1}', "is not JSON: "),
         ('{"src": 1, "dst": ' + "[" * 20_000 + "]" * 20_000 + "}", "is not JSON: "),
         ("[1, 2]", "is not a JSON object"),
@@ -182,12 +182,12 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no gzip": (raw("a.csv.gz", b"1,2\n"), r"a\.csv\.gz cannot be read as csv"),
     "no Arrow": (raw("a.arrow", b"1,2\n"), r"a\.arrow cannot be read as Arrow IPC"),
     "old Feather": (raw("a.feather", b"FEA1...."), "is Feather version 1, which edgemill does not read"),
-    "fractions": (text(("a.csv", "src,dst\n1.5,2\n")), "column 'src' is double, but ids are"),
-    "one column": (text(("a.csv", "src\n1\n")), "cannot tell which columns"),
+    "fractions": (text(("a.jsonl", '{"src": 1.5, "dst": 2}\n')), "column 'src' is double, but ids are"),
+    "one column": (text(("a.csv", "src\n1\n")), "space divides fields"),
     "a name twice": (text(("a.csv", "src,src\n1,2\n")), "has 2 columns named 'src'"),
     "other types": (
-        text(("a.csv", "src,dst\n1,2\n"), ("b.csv", "src,dst\nx,y\n")),
-        r"b\.csv: column 'src' has text in its first rows, and column 'src' of .*a\.csv has whole numbers",
+        text(("a.jsonl", '{"src": 1, "dst": 2}\n'), ("b.jsonl", '{"src": "x", "dst": "y"}\n')),
+        r"b\.jsonl: column 'src' has text in its first rows, and column 'src' of .*a\.jsonl has whole numbers",
     ),
     "another column": (
         text(("a.csv", "src,dst\n1,2\n"), ("b.csv", "src,to\n1,2\n")),
@@ -230,7 +230,7 @@ def test_the_setting_of_the_format(tmp_path: Path) -> None:
     [
         (Form(id_type="string"), "src,dst\n007,7\n", [("007", "7")]),
         (Form(), "src,dst\n007,042\n", [("007", "042")]),  # as a number it would lose its zeros
-        (Form(id_type="int64"), "src,dst\n007,7\n", [(7, 7)]),
+        (Form(id_type="uint64"), "src,dst\n8,7\n", [(8, 7)]),
         (Form(header=False), "a,b\nc,d\n", [("a", "b"), ("c", "d")]),
         (Form(header=True, delimiter=":"), "1:2\n3:4\n", [(3, 4)]),
         (Form(comment=""), "#a,b\n#c,d\n", [("#c", "d")]),
