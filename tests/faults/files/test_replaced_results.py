@@ -18,6 +18,7 @@ from edgemill.pipeline.calls import saving
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.output.delta import commits
+from edgemill.pipeline.output.delta.files import add_file
 from edgemill.pipeline.results.explore.api import Api
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
@@ -170,7 +171,7 @@ def test_a_delta_table_of_a_result_that_is_replaced(
     place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gets no version from files of two results, and the next try makes one of the new result."""
-    table, result, add = Folder(str(place.with_name("tables") / "edges")), Result(place), commits.add_file
+    table, result, add = Folder(str(place.with_name("tables") / "edges")), Result(place), add_file
 
     def and_replace(*arguments: Any) -> None:
         if not result.is_replaced:
