@@ -88,7 +88,7 @@ RUNS: dict[str, Run] = {
 QUIET: dict[str, Any] = {"device": "cpu", "report": False}
 
 
-@pytest.mark.parametrize("number", range(0, 16, 3))
+@pytest.mark.parametrize("number", range(0, 17, 4))
 @pytest.mark.parametrize("name", RUNS)
 def test_an_earlier_result_that_is_replaced_during_a_run(
     place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch, name: str, number: int

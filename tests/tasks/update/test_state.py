@@ -22,9 +22,9 @@ from edgemill.tasks.update.state_index import NoState, carry_state, has_state
 
 def state(text: bool = False) -> State:
     values = np.arange(3, dtype=np.int32)
-    ids = pa.array(["", "é", "z"], pa.large_string()) if text else np.array([-5, 7, 2**40])
+    ids = pa.array(["", "z", "é"], pa.large_string()) if text else np.array([-5, 7, 2**40])
     edges = Topology(np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32), 3)
-    return State(NumberedGraph(ids, edges), Order(values, values + 1, values + 2, values + 3), values[:2])
+    return State(NumberedGraph(ids, edges), Order(values, values + 1, values * 0 + 2, values // 2), values[:2])
 
 
 def same(found: State, wanted: State) -> bool:
@@ -49,13 +49,13 @@ def test_values_of_any_width(tmp_path: Path, most: int, step: int, monkeypatch: 
     """They take as few bytes as they need, and are int32 again, which can be written to, in one piece or several."""
     monkeypatch.setattr("edgemill.tasks.update.state._STEP", step)
     values = np.array([0, most // 2, most], np.int32)
-    wide = replace(state(), order=Order(values, values[::-1], np.zeros(3, np.int32), values))
+    wide = replace(state(), order=replace(state().order, time=values))
     write_state(Folder(str(tmp_path / "a")), "r1", wide)
     found = read_state(Folder(str(tmp_path / "a")), "r1")
     assert same(found, wide)
     for array in (found.graph.edges.low, found.graph.edges.high, found.forest, *vars(found.order).values()):
         assert array.dtype == np.int32 and array.flags.writeable and array.flags.c_contiguous
-    assert (tmp_path / "a" / "lam").stat().st_size == 3 * (1 if most < 256 else 2 if most < 2**16 else 4)
+    assert (tmp_path / "a" / "time").stat().st_size == 3 * (1 if most < 256 else 2 if most < 2**16 else 4)
 
 
 @given(
@@ -64,8 +64,9 @@ def test_values_of_any_width(tmp_path: Path, most: int, step: int, monkeypatch: 
 def test_edges_of_any_vertices(degrees: list[int], piece: int) -> None:
     """The lower ends are found in pieces of any size; vertices without edges are between them."""
     low = np.repeat(np.arange(len(degrees), dtype=np.int32), degrees)
-    edges = Topology(low, low + np.int32(1), len(degrees))
-    graph = NumberedGraph(np.arange(len(degrees)), edges)
+    above = [np.arange(1, degree + 1, dtype=np.int32) for degree in degrees]
+    edges = Topology(low, low + np.concatenate([low[:0], *above]), len(degrees) + 9)
+    graph = NumberedGraph(np.arange(len(degrees) + 9), edges)
     order = Order(*[np.zeros(len(low), np.int32)] * 4)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr("edgemill.tasks.update.state._PIECE", piece)
