@@ -17,7 +17,70 @@ from . import pipeline
 from .pipeline import __all__ as __all__
 
 if TYPE_CHECKING:  # the same names, for type checkers, editors and the documentation
-    from .pipeline import *  # noqa: F403
+    from .pipeline import Best as Best
+    from .pipeline import ClusterLost as ClusterLost
+    from .pipeline import Diff as Diff
+    from .pipeline import EdgeFacts as EdgeFacts
+    from .pipeline import EdgemillError as EdgemillError
+    from .pipeline import EdgeProgram as EdgeProgram
+    from .pipeline import GraphFigures as GraphFigures
+    from .pipeline import Group as Group
+    from .pipeline import GroupEdges as GroupEdges
+    from .pipeline import InputError as InputError
+    from .pipeline import InputIncomplete as InputIncomplete
+    from .pipeline import InternalError as InternalError
+    from .pipeline import NotConverged as NotConverged
+    from .pipeline import OutOfRoom as OutOfRoom
+    from .pipeline import OutputLocked as OutputLocked
+    from .pipeline import Program as Program
+    from .pipeline import ProgramError as ProgramError
+    from .pipeline import Result as Result
+    from .pipeline import ResultTable as ResultTable
+    from .pipeline import Settings as Settings
+    from .pipeline import StoreLost as StoreLost
+    from .pipeline import Top as Top
+    from .pipeline import Totals as Totals
+    from .pipeline import UsageError as UsageError
+    from .pipeline import Vertex as Vertex
+    from .pipeline import VertexId as VertexId
+    from .pipeline import Vertices as Vertices
+    from .pipeline import __version__ as __version__
+    from .pipeline import attributes_of as attributes_of
+    from .pipeline import betweenness as betweenness
+    from .pipeline import bfs as bfs
+    from .pipeline import clustering as clustering
+    from .pipeline import components as components
+    from .pipeline import coreness as coreness
+    from .pipeline import diff as diff
+    from .pipeline import distances as distances
+    from .pipeline import edges_of as edges_of
+    from .pipeline import estimate as estimate
+    from .pipeline import find_dn_graph as find_dn_graph
+    from .pipeline import find_group as find_group
+    from .pipeline import find_track as find_track
+    from .pipeline import find_vertex as find_vertex
+    from .pipeline import group_at as group_at
+    from .pipeline import groups_of as groups_of
+    from .pipeline import hits as hits
+    from .pipeline import ktruss as ktruss
+    from .pipeline import ktruss_groups as ktruss_groups
+    from .pipeline import labels as labels
+    from .pipeline import labels_of as labels_of
+    from .pipeline import load_settings as load_settings
+    from .pipeline import make_plan as make_plan
+    from .pipeline import member_ids as member_ids
+    from .pipeline import members_of as members_of
+    from .pipeline import mine as mine
+    from .pipeline import open as open
+    from .pipeline import pagerank as pagerank
+    from .pipeline import plot_group as plot_group
+    from .pipeline import plot_lambda as plot_lambda
+    from .pipeline import similarity as similarity
+    from .pipeline import sssp as sssp
+    from .pipeline import strong_components as strong_components
+    from .pipeline import top as top
+    from .pipeline import try_program as try_program
+    from .pipeline import update as update
     from .pipeline.calls.running import run as run
 
     __all__ += ["run"]
