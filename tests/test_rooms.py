@@ -18,6 +18,7 @@ MORE_IMPORTS = {
     "pipeline/calls/mine.py": "connects all parts of a call from Python",
     "pipeline/cli/running.py": "connects all parts of the commands run and plan",
     "pipeline/cli/groups.py": "three commands with a reader and a writer each",
+    "pipeline/cli/results.py": "five commands on one output",
     "pipeline/checkpoint/checkpoint.py": "stores values of several rooms",
     "pipeline/estimates/estimating.py": "composes an estimate",
     "pipeline/plan/choice.py": "weighs facts of input, cluster and settings",
