@@ -146,11 +146,14 @@ def test_wrong_arguments_exit_2(arguments: list[str], text: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
-def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+def test_a_gpu_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: Device("", 0, 0, "no CUDA driver"))
     result = call(command, *PATHS, "--device", "gpu")
     assert result.exit_code == 2
-    assert result.stderr == "Error: --device is gpu, but this machine has none: no CUDA driver\n"
+    first, *more = result.stderr.splitlines()
+    assert first == "Error: --device is gpu, but this machine has none: no CUDA driver"
+    assert more == ([f"log of the failed run: {tmp_path}/out.failed.log.jsonl"] if command == "run" else [])
 
 
 def test_print_config_gives_the_settings_in_effect(pytestconfig: pytest.Config) -> None:

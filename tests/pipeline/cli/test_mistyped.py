@@ -1,4 +1,4 @@
-"""A run with a mistyped input leaves no log and no folder for its output."""
+"""A run with a mistyped input leaves the log of its failure alone, which the next run into that output removes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def call(*arguments: object) -> Result:
     ],
 )
 @pytest.mark.parametrize("output", ["out", "new/folders/out"])
-def test_nothing_is_left(
+def test_the_log_alone_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], reason: str, output: str
 ) -> None:
     runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
@@ -39,8 +39,12 @@ def test_nothing_is_left(
     ended = call(*more, "--output", output)
     assert ended.exit_code in (2, 3)
     assert reason in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
-    assert sorted(os.listdir(tmp_path)) == ["folder", "rows.parquet"]
+    log = tmp_path / f"{output}.failed.log.jsonl"
+    assert ended.stderr.splitlines()[1:] == [f"log of the failed run: {log}"]
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {tmp_path / "rows.parquet", log}
+    assert call("--input", "rows.parquet", "--output", output).exit_code == 0
+    assert not log.exists()
 
 
 def test_a_run_that_began_leaves_its_log_in_the_folder_that_it_made(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_bad_files(tmp_path: Path, place: Path, fault: str) -> None:
     assert found.exit_code == 3
     assert found.stderr.startswith("Error: ")
     assert text in found.stderr.splitlines()[0]
-    check_nothing_written(tmp_path, found.stderr, ["rows"])  # no log, since no run has begun
+    check_nothing_written(tmp_path, found.stderr, ["out.failed.log.jsonl", "rows"])
 
 
 @pytest.mark.parametrize("fault", ROWS)

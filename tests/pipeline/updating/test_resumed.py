@@ -132,6 +132,7 @@ def test_an_interrupted_night_goes_on(
         tmp_path / "last",
         previous=str(resumed.path),
         incremental="always",
+        least_share=None,
         device="cpu",
     )
     assert last.manifest.update is not None and last.manifest.update.way == "changes"
