@@ -80,10 +80,11 @@ class Watchdog:
         """What the scheduler says of itself. Raises TimeoutError if it does not answer in time."""
         asked = asyncio.ensure_future(self._scheduler.identity(n_workers=-1))
         asked.add_done_callback(_retrieve_exception)
-        if not (await asyncio.wait([asked], timeout=min(_TELLING_SECONDS, self._seconds)))[0]:
+        quiet = min(_TELLING_SECONDS, self._seconds / 2)
+        if not (await asyncio.wait([asked], timeout=quiet))[0]:
             at = self._scheduler.address
             self._tell_once(f"at most {self._seconds:g} s for the Dask scheduler at {at}, which does not answer")
-        answer: Mapping[str, Any] = await asyncio.wait_for(asked, max(0.0, self._seconds - _TELLING_SECONDS))
+        answer: Mapping[str, Any] = await asyncio.wait_for(asked, self._seconds - quiet)
         return answer
 
     async def _check(self, resources: Collection[str], only: Collection[str]) -> None:

@@ -99,7 +99,8 @@ def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: flo
         at = int(share * exchanges)
         assert at > 3
         ended = struck(rows, tmp_path / "out", first, at, process, number)
-        assert (ended.returncode, ended.stderr.splitlines()[0][: len(text)]) == (4, text), ended.stderr
+        assert ended.returncode == 4, ended.stderr
+        assert any(line.startswith(text) for line in ended.stderr.splitlines()), ended.stderr
         assert "Traceback" not in ended.stderr
         assert not (tmp_path / "out").exists()
     with runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=2) as second:
