@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
+from ...tasks.ids.display import are_same
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.pointer import pointer_target, refuse_non_pointer, set_pointer
@@ -175,7 +176,7 @@ def refuse_other_ids(before: PreviousResult | None, settings: NightlySettings, i
     """Raises InputError if ids have another type than in the night before, unless `nightly.least_share` is null."""
     if before is None or settings.least_share is None or (manifest := before.manifest()) is None:
         return
-    if manifest.input.id_type != id_type:
+    if not are_same(manifest.input.id_type, id_type):
         raise InputError(
             f"ids are {id_type}, and those of {before} are {manifest.input.id_type}, so that no group keeps its track: "
             "nothing is published; if the input is right, accept it with nightly.least_share=null"

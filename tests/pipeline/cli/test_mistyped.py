@@ -24,8 +24,6 @@ def call(*arguments: object) -> Result:
         (["--input", "./folder//../rows.parqet"], "input 'rows.parqet' does not exist"),
         (["--input", "folder"], "input 'folder' is a folder without *.parquet files"),
         (["--input", "rows.parquet", "--source-column", "from", "--target-column", "dst"], "'from'"),
-        (["--input", "rows.parquet", "--partitions", "9" * 5_000], "--partitions: must be auto or a whole number"),
-        (["--input", "rows.parquet", "--where", "src = 1e999999999"], "--where: 1e999999999 has an exponent"),
         (["--input", "rows.parquet", "--table-version", "3"], "--table-version is 3, but input"),
     ],
 )
@@ -45,6 +43,20 @@ def test_the_log_alone_is_left(
     assert left == {tmp_path / "rows.parquet", log}
     assert call("--input", "rows.parquet", "--output", output).exit_code == 0
     assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--partitions", "9" * 5_000], "--partitions: must be auto or a whole number"),
+        (["--where", "src = 1e999999999"], "--where: 1e999999999 has an exponent"),
+    ],
+)
+def test_a_mistake_in_settings_leaves_nothing(tmp_path: Path, more: list[str], reason: str) -> None:
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
+    ended = call("--input", rows, "--output", tmp_path / "out", *more)
+    assert ended.exit_code == 2 and reason in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == ["rows.parquet"]
 
 
 def test_a_run_that_began_leaves_its_log_in_the_folder_that_it_made(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_plan_reads_ids_as_the_run_does(tmp_path: Path) -> None:
 
 def test_nights_of_ids_that_become_text(tmp_path: Path) -> None:
     """The night after a night of text starts from it, and an unchanged input is recognised."""
-    rows, how = tmp_path / "rows.csv", {**HOW, "nightly.incremental": "auto"}
+    rows, how = tmp_path / "rows.csv", {**HOW, "nightly.incremental": "auto", "nightly.least_share": None}
     first = mine(write(rows, CLIQUE), tmp_path / "1", **how)
     second = mine(write(rows, [*CLIQUE, *LAST]), tmp_path / "2", previous=str(first.path), **how)
     third = mine(write(rows, [*CLIQUE, *LAST, (20, 21)]), tmp_path / "3", previous=str(second.path), **how)

@@ -49,7 +49,9 @@ def write(day: str, rows: Rows, id_type: pa.DataType | None = None) -> None:
 
 def night(day: str, *arguments: str, out: str = "results") -> Ended:
     paths = ["--input", "edges/{date}", "--output", f"{out}/{{date}}", "--date", f"2026-11-{day}", "--device", "cpu"]
-    settings = ["--set", "output.report=false", "--set", "input.complete_marker=_SUCCESS"]
+    settings = ["--set", "output.report=false"]
+    if not any(one.startswith("input.complete_marker") for one in arguments):
+        settings += ["--set", "input.complete_marker=_SUCCESS"]
     return CliRunner().invoke(edgemill, ["run", *paths, "--overwrite", *settings, *arguments])
 
 

@@ -199,7 +199,7 @@ def test_a_group_is_found_by_its_track(tmp_path: Path) -> None:
         assert len(ended.stdout.splitlines()) == 1 + len(members) * (len(members) - 1) // 2
     with pytest.raises(UsageError, match=r"no DN-graph has track 3 in .*: the track ended before that"):
         find_track(result, 3)
-    with pytest.raises(UsageError, match=r"was made by a release without tracks: edgemill diff matches its groups"):
+    with pytest.raises(UsageError, match=r"was made by a release without tracks: edgemill\.diff matches its groups"):
         find_track(result_of(tmp_path / "earlier", [frozenset(range(4))]), 1)
     for arguments in ([], ["5", "--track", "1"]):
         ended = CliRunner().invoke(edgemill, ["members", str(result.path), *arguments])

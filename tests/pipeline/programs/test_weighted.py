@@ -240,7 +240,7 @@ def _fails(*_: Any) -> Any:
     [
         ({"sssp.source": "v99"}, InputError, r"sssp\.source: no vertex has the id 'v99'; ids of this input are string"),
         ({"pagerank": {"personal": ["q", "v00"]}}, InputError, r"pagerank\.personal: no vertex has the id 'q'"),
-        ({"sssp.source": None}, UsageError, r"the program sssp needs the id of a vertex: sssp=\{\"source\": \"ID\"\}"),
+        ({"sssp.source": None}, UsageError, r"the program sssp needs the id of a vertex: sssp=\{\"source\": …\}"),
         (
             {"weight_column": None, "input.repeats": "error"},
             UsageError,

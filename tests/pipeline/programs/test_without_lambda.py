@@ -75,7 +75,7 @@ def test_nothing_of_lambda_is_computed(alone: Result) -> None:
     ],
 )
 def test_what_needs_lambda_names_the_programs(ask: Any, alone: Result) -> None:
-    with pytest.raises(UsageError, match="--programs lambda"):
+    with pytest.raises(UsageError, match=r'programs=\["lambda"'):
         ask(alone)
 
 

@@ -345,8 +345,8 @@ def test_existing_folders_stay(tmp_path: Path) -> None:
     other.mkdir()
     (other / "mine").touch()
     for output, overwrite, text in (
-        (other, False, "exists: choose another, or replace it with --overwrite"),
-        (other, True, "has another file, mine, so --overwrite does not replace it"),
+        (other, False, "exists: choose another, or replace it with overwrite=True"),
+        (other, True, "has another file, mine, so overwrite=True does not replace it"),
         (other / "mine", True, "exists and is not a folder"),
         (tmp_path / "old", True, "is inside the result"),
         (tmp_path / "new" / "changes", False, "is inside the result"),

@@ -69,7 +69,7 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
         (["of", "OUT", "1_0"], "'1_0' is not an id of OUT: its ids are int64"),
         (["of", "OUT", str(2**70)], "is not an id of OUT"),
         (["of", "OUT", "1e9999"], "'1e9999' is not an id of OUT"),
-        (["of", "OUT", "9" * 100_000], "9… is not an id of OUT"),
+        (["of", "OUT", "9" * 100_000], "9' is not an id of OUT"),
         (["of", "OUT"], "Missing argument 'VERTEX'"),
         (["of", "absent", "1"], "there is no result at absent"),
         (["top", "OUT", "-n", "0"], "0 is not in the range"),

@@ -167,7 +167,7 @@ def test_commands_show_columns_without_lambda(tmp_path: Path) -> None:
     result = Result(tmp_path / "new")
     assert find_vertex(result, 4).values == {"pagerank": 0.126}
     for ask in (lambda: groups_of(result, 4), lambda: Queries(result)):
-        with pytest.raises(UsageError, match="run again with --programs lambda,pagerank"):
+        with pytest.raises(UsageError, match=r'run again with programs=\["lambda", "pagerank"\]'):
             ask()
 
 

@@ -253,6 +253,6 @@ def test_a_batch_without_what_programs_read_is_refused(tmp_path: Path, lost: str
     if lost == "a damaged state":
         ways = next((tmp_path / "base").rglob("state/ways"))
         ways.write_bytes(bytes(len(ways.read_bytes())))
-    with pytest.raises(UsageError, match=f"run the whole new input instead, with --previous {base.path}"):
+    with pytest.raises(UsageError, match=f'run the whole new input instead, with previous="{base.path}"'):
         update(base, tmp_path / "out", insert=rows, programs=("lambda", "pagerank"))
     assert not (tmp_path / "out").exists()

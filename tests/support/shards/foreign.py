@@ -19,6 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.runtime.sizes import SizedArrays
+from edgemill.tasks.storage import array_files
 
 _PLAIN = (int, float, bool, np.generic, str, type, np.dtype, type(None), slice, type(Ellipsis))
 
@@ -162,5 +163,6 @@ def with_kernels() -> Iterator[None]:
         patch.setattr(kernels, "_backend", lambda array: twin if isinstance(array, Foreign) else own(array))
         patch.setattr(kernels, "to_host", lambda array: array.get() if isinstance(array, Foreign) else to_host(array))
         patch.setattr(kernels, "to_device", to_foreign)
+        patch.setattr(array_files, "device", lambda: SimpleNamespace(missing=""))
         patch.setattr(kernels, "total", lambda array: total(_here(array)))
         yield

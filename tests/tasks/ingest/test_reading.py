@@ -132,7 +132,7 @@ def test_a_column_of_nulls_only(tmp_path: Path) -> None:
 def test_ids_above_the_limit_beside_signed_ones(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", [1, 2, 3], [1, 2, 2**63], pa.uint64(), row_group_size=1)
     write(tmp_path / "b.parquet", [-1], [1], pa.int64())
-    message = r"a\.parquet: row group 2: column 'dst' has the id 9223372036854775808, above 2\^63-1"
+    message = r"a\.parquet: row group 2: column 'dst' has the id 9223372036854775808, .* int64"
     with pytest.raises(InputError, match=message):
         read(tmp_path)
 

@@ -147,7 +147,6 @@ def test_columns_of_vertices_that_are_there_twice(tmp_path: Path, columns: dict[
 @pytest.mark.parametrize(
     ("names", "ends", "form", "column"),
     [
-        (["dst"], (None, None), Form(), "src"),
         (["dst", "x"], (None, None), Form(), "src"),
         (["a", "b"], ("src", "a"), Form(), "src"),
         (["a", "b"], (None, None), Form(weights=Weights("src")), "src"),
@@ -185,7 +184,7 @@ def test_a_column_of_vertices_in_the_names_of_folders(tmp_path: Path, how: dict[
         open_attributes(str(tmp_path), pa.int64(), **how)
 
 
-@pytest.mark.parametrize("file", WRITERS)
+@pytest.mark.parametrize("file", [file for file in WRITERS if not file.endswith(".csv")])  # in CSV all are text then
 def test_two_kinds_of_ids_name_both_files(tmp_path: Path, file: str) -> None:
     WRITERS[file](pa.table({"src": [1], "dst": [2]}), tmp_path / file)
     WRITERS[file](pa.table({"src": ["x"], "dst": ["y"]}), tmp_path / f"b{file}")

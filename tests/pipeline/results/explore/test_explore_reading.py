@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import InputError, Result
+from edgemill.pipeline import InputError, Result, mine
 from edgemill.pipeline.results.explore.queries import Queries
 from edgemill.pipeline.results.lookup import sorted_table
 from edgemill.tasks.storage.folders import Folder
@@ -86,6 +86,9 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
         shutil.move(out, tmp_path / "old")
         assert ask(served, "vertex", id=1)[0] == 409
         shutil.copytree(facebook.path, out)
+        assert ask(served, "vertex", id=1)[0] == 200  # a copy of the same result
+        shutil.rmtree(out)
+        mine(pa.table({"src": [1, 2, 1], "dst": [2, 3, 3]}), out, report=False)
         for question in ("result", "dn-graphs", "hierarchy"):
             status, said = ask(served, question)
             assert (status, said["error"].partition(":")[0]) == (409, "another run has replaced this result")

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections import defaultdict
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -55,7 +56,14 @@ def forests(draw: st.DrawFn) -> list[Row]:
     return sorted(rows, key=lambda row: row.component)
 
 
-def table(rows: list[Row], batch: int = 7) -> ds.Dataset:
+class Rows(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no types
+    """A table in memory that is read like one of a result."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def table(rows: list[Row], batch: int = 7) -> Any:
     kinds = {
         "component": pa.int64(),
         "k": pa.int32(),
@@ -64,7 +72,7 @@ def table(rows: list[Row], batch: int = 7) -> ds.Dataset:
         "edges": pa.int64(),
     }
     whole = pa.table({name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()})
-    return ds.dataset(whole.to_batches(max_chunksize=batch) or whole)
+    return Rows(whole.to_batches(max_chunksize=batch) or whole)
 
 
 def expected_branches(rows: list[Row]) -> list[tuple[int, int, int, int, int, int]]:
@@ -181,7 +189,7 @@ def test_groups(seed: int, many: int) -> None:
         "parent": np.zeros(many, np.int64),
     }
     whole = pa.table(columns)
-    found = groups(ds.dataset(whole.to_batches(max_chunksize=7) or whole), top=30, most=5)
+    found = groups(Rows(whole.to_batches(max_chunksize=7) or whole), top=30, most=5)
     rows = whole.to_pylist()
     by_lambda = sorted(rows, key=lambda row: (-row["lambda"], -row["vertices"], -row["edges"], row["id"]))[:5]
     by_vertices = sorted(rows, key=lambda row: (-row["vertices"], -row["lambda"], -row["edges"], row["id"]))[:5]
@@ -198,7 +206,7 @@ def test_groups(seed: int, many: int) -> None:
 
 def test_members_lie_in_several_files() -> None:
     parts = [{"dn_graph": [1, 1, 2], "vertex": ["b", "d", "x"]}, {"dn_graph": [1, 1, 3], "vertex": ["a", "c", "y"]}]
-    table = ds.dataset([pa.RecordBatch.from_pydict(part) for part in parts])
+    table = Rows([pa.RecordBatch.from_pydict(part) for part in parts])
     assert members(table, [1, 3], 3) == {1: ["a", "b", "c"], 3: ["y"]}
 
 
@@ -208,7 +216,7 @@ def marked(lams: list[int], top: int) -> dict[str, Any]:
     row = {"id": 7, "vertices": 139, "edges": 8987, "density": 0.9, "triangles": 5, "parent": 1}
     columns = {name: pa.array([value] * many) for name, value in row.items()} | {"lambda": pa.array(lams, pa.int32())}
     table = pa.table({name: columns[name] for name in ("id", "lambda", *list(row)[1:])})
-    item: Any = marks("t", "d", groups(ds.dataset(table), top=top, most=3).cells).item
+    item: Any = marks("t", "d", groups(Rows(table), top=top, most=3).cells).item
     (found,) = re.findall(r'"data": ({"type": "map", "entries": \[\["lam".*?\]\]})', json.dumps(item))
     return dict(json.loads(found)["entries"])
 
