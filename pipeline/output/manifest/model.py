@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from ....tasks.errors import UsageError
 from ....tasks.storage.own_files import plain_name
+from ...messages.setting_names import naming_keywords
 from .bounds import BoundingRecord, DenseRecord, ExchangeRecord, LambdaRecord, PartitionRecord, TracksRecord
 from .inputs import InputRecord
 from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, Record, StageRecord
@@ -113,6 +114,7 @@ class Manifest(RunManifest):
         return self.has_lambda and self.lambda_high is None
 
     @property
+    @naming_keywords()
     def lam(self) -> LambdaRecord:
         """λ, or the lower ends of the intervals. Raises UsageError for a run without λ."""
         if self.lambda_low is None:
@@ -120,6 +122,7 @@ class Manifest(RunManifest):
         return self.lambda_low
 
     @property
+    @naming_keywords()
     def bounding(self) -> BoundingRecord:
         """How λ was computed. Raises UsageError for a run without λ."""
         if self.how_bounded is None:

@@ -52,7 +52,9 @@ def night(day: str, *arguments: str, out: str = "results") -> Ended:
     settings = ["--set", "output.report=false"]
     if not any(one.startswith("input.complete_marker") for one in arguments):
         settings += ["--set", "input.complete_marker=_SUCCESS"]
-    return CliRunner().invoke(edgemill, ["run", *paths, "--overwrite", *settings, *arguments])
+    if not any(one.startswith("output.overwrite") for one in arguments):
+        settings += ["--overwrite"]
+    return CliRunner().invoke(edgemill, ["run", *paths, *settings, *arguments])
 
 
 def mined(day: str, rows: Rows | None = None, *arguments: str) -> Result:

@@ -438,7 +438,7 @@ def test_changes_are_written_to_an_object_store(tmp_path: Path, monkeypatch: pyt
         diff(old, bare, changes, overwrite=True)
         assert changes.names() == ["diff.json", "edges.parquet"]
         changes.write("mine", b"")
-        with pytest.raises(UsageError, match="has another file, mine, so --overwrite does not replace it"):
+        with pytest.raises(UsageError, match="has another file, mine, so overwrite=True does not replace it"):
             diff(old, new, changes, overwrite=True)
         with pytest.raises(UsageError, match="mine exists and is not a folder"):
             diff(old, new, changes.subfolder("mine"), overwrite=True)
