@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from .... import kernels
+from ....kernels.cpu.plain_numbers import are_plain_numbers
 from ....kernels.runtime.threads import cores
 from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
@@ -33,6 +34,7 @@ def compile_kernels(on_gpu: bool) -> float:
     start = time.perf_counter()
     for method in ("peel", "band", "fixpoint"):
         warm(method, _PARTITIONS, text=True, processes=cores())
+    are_plain_numbers(b"1,2\n", ord(","))
     if not on_gpu:
         warm_shards(threads=1)
     elif not kernels.device().missing:

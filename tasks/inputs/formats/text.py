@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
-from numpy.typing import NDArray
 
 from ...errors import InputError, OtherType
 from ..opening import error_reason
@@ -46,10 +45,6 @@ from .text_heads import (
 
 _MAX_SHOWN = 60
 """Characters of a value or a line that a message shows."""
-_PLAIN = b"0123456789.+-eE\r\n"
-"""Bytes of numbers and line ends."""
-_STEP = 2**17
-"""Bytes that are looked at together: with what is found about them, they fit the cache."""
 _NEGATIVE_ZERO = re.compile(rb"-0\s*[,}\]]")
 _LINE_BREAK = "a quoted field that holds a line break: convert the file with another program, such as DuckDB"
 
@@ -123,9 +118,11 @@ def text_batches(file: Any, own: TextRange, skipped: Skipped) -> Iterator[pa.Rec
         chunks = chunks_of_lines(file, compression_of(own.path), *own.span, own.line_end)
         yield from _json_batches(chunks, own.layout)
         return
+    from ....kernels.cpu.plain_numbers import are_plain_numbers  # compiled, for text alone
+
     types, delimiter = dict(own.layout.types), own.layout.delimiter
     integers = {name: kind for name, kind in types.items() if pa.types.is_integer(kind)}
-    plain = partial(_has_plain_numbers, delimiter=delimiter.encode())
+    plain = partial(are_plain_numbers, delimiter=ord(delimiter))
     leading, rows = _Leading(_chunks(file, own, skipped, plain if integers else lambda _: False)), 0
     for batch in _csv_batches(leading, own.names, delimiter, types):
         rows += batch.num_rows
@@ -155,39 +152,6 @@ class _Leading:
                 self.rest = chain([chunk], (other for other, _ in self._chunks))
                 return
             yield chunk
-
-
-def _has_plain_numbers(chunk: bytes, delimiter: bytes) -> bool:
-    """Whether all fields of whole lines are empty, or numbers that Arrow reads as integers only if they print so."""
-    if chunk[:2] == b"-0" or (chunk[:1] == b"0" and chunk[1:2].isdigit()):
-        return False
-    codes = np.frombuffer(chunk, np.uint8)
-    for at in range(0, len(codes), _STEP):
-        own = codes[at : at + _STEP + 2]  # so that each byte is looked at with both neighbours
-        digits = own - np.uint8(ord("0")) <= 9
-        starts = own == delimiter[0]  # of a field: the byte before it
-        starts |= own == ord("\n")
-        leading_zero = own[1:-1] == ord("0")
-        leading_zero &= starts[:-2]
-        leading_zero &= digits[2:]
-        digits |= starts
-        digits |= own == ord(".")
-        if leading_zero.any() or not (digits.all() or _has_plain_bytes(own, delimiter)):
-            return False
-    return True
-
-
-def _has_plain_bytes(codes: NDArray[np.uint8], delimiter: bytes) -> bool:
-    """Whether there are only bytes of numbers and lines, and no -0, nor a zero after a carriage return."""
-    numbers = codes.tobytes()
-    if numbers.translate(None, _PLAIN + delimiter):
-        return False
-    if b"-" in numbers and (b"\n-0" in numbers or delimiter + b"-0" in numbers):
-        return False
-    if b"\r" not in numbers:
-        return True
-    returns = codes == ord("\r")
-    return not (returns[:-1] & ((codes[1:] == ord("0")) | (codes[1:] == ord("-")))).any()
 
 
 def _count_lines(chunk: bytes) -> int:
