@@ -19,10 +19,9 @@ Arcs = dict[tuple[int, int], float]
 
 ALL = ("pagerank", "components", "labels", "coreness", "clustering", "bfs", "hits", "strong_components")
 KINDS, WAYS = ("directed", "weighted", "both"), ("weights", "directions", "edges")
+QUICK = {("directed", "edges"), ("weighted", "edges"), ("both", "weights")}
 CASES = [
-    pytest.param(kind, how, marks=[] if kind == "both" or how == "edges" else pytest.mark.slow)
-    for kind in KINDS
-    for how in WAYS
+    pytest.param(kind, how, marks=[] if (kind, how) in QUICK else pytest.mark.slow) for kind in KINDS for how in WAYS
 ]
 """What programs read, and what changes."""
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
