@@ -333,7 +333,13 @@ def test_a_failure_after_a_success_does_not_hide_the_result(series: Path) -> Non
     assert status("results/2026-11-18")[1]["state"] == "finished"
 
 
-@pytest.mark.parametrize("arguments", [(), ("--set", "cluster.least_workers=99")], ids=["input", "before the lock"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), marks=pytest.mark.slow, id="input"),
+        pytest.param(("--set", "cluster.least_workers=99"), id="before the lock"),
+    ],
+)
 def test_the_trace_in_a_store(series: Path, arguments: tuple[str, ...]) -> None:
     out = f"memory://broken-nights/{next(_numbers)}"
     code = 2 if arguments else 3
@@ -347,7 +353,9 @@ def test_the_trace_in_a_store(series: Path, arguments: tuple[str, ...]) -> None:
     assert pointer_target(folder_at(f"{out}/latest")) == Folder(f"{out}/2026-11-19")
 
 
-@pytest.mark.parametrize("early", [False, True], ids=["input", "before the lock"])
+@pytest.mark.parametrize(
+    "early", [pytest.param(False, marks=pytest.mark.slow, id="input"), pytest.param(True, id="before the lock")]
+)
 def test_a_planted_link_is_not_followed(series: Path, early: bool) -> None:
     """Neither a run that writes the trace nor `status`, which reads it, follows a link in its place."""
     forged = {"time": "2026-11-21T00:00:00+00:00", "run": "x", "event": "run_failed", "error": "x", "exit_code": 3}

@@ -19,7 +19,7 @@ Arcs = dict[tuple[int, int], float]
 
 ALL = ("pagerank", "components", "labels", "coreness", "clustering", "bfs", "hits", "strong_components")
 KINDS, WAYS = ("directed", "weighted", "both"), ("weights", "directions", "edges")
-QUICK = {("directed", "edges"), ("weighted", "edges"), ("both", "weights")}
+QUICK = {("directed", "edges"), ("both", "weights")}
 CASES = [
     pytest.param(kind, how, marks=[] if (kind, how) in QUICK else pytest.mark.slow) for kind in KINDS for how in WAYS
 ]
@@ -197,7 +197,7 @@ def test_vertices_without_edges(tmp_path: Path) -> None:
     assert found(two)[0] == found(base)[0]
 
 
-@pytest.mark.parametrize("kind", ["directed", "both"])
+@pytest.mark.parametrize("kind", [pytest.param("directed", marks=pytest.mark.slow), "both"])
 def test_a_graph_without_edges(tmp_path: Path, kind: str) -> None:
     """All edges go, and come back by the next batch."""
     text, own = kind == "both", settings_for(kind)
