@@ -176,6 +176,14 @@ def test_a_column_in_the_names_of_folders(
     assert sorted(pq.read_table("edges.parquet")["src"].to_pylist()) == [1, 2]
 
 
+@pytest.mark.parametrize("is_glob", [False, True])
+def test_an_end_in_the_names_of_folders_and_the_other_alone_in_files(tmp_path: Path, is_glob: bool) -> None:
+    (tmp_path / "src=1").mkdir()
+    pq.write_table(named("dst"), tmp_path / "src=1" / "a.parquet")
+    with pytest.raises(InputError, match=r"column 'src' of .* names of its folders, src=…"):
+        open_source(str(tmp_path / "*" / "*" if is_glob else tmp_path))
+
+
 @pytest.mark.parametrize("how", [{"id_column": "day"}, {"columns": ["day", "x"]}])
 def test_a_column_of_vertices_in_the_names_of_folders(tmp_path: Path, how: dict[str, Any]) -> None:
     (tmp_path / "day=1").mkdir()
