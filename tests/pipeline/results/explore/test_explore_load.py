@@ -154,7 +154,11 @@ def test_a_request_that_does_not_end_is_refused(result: Result) -> None:
         assert client.recv(12) in (b"HTTP/1.1 414", b"HTTP/1.0 414")
 
 
-def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> None:
+@contextmanager
+def answering_slowly(
+    result: Result,
+) -> Iterator[tuple[ExplorerServer, threading.Thread, threading.Event, threading.Event]]:
+    """A server with its thread. An answer on the result sets the first event, and waits for the second."""
     begun, go_on = threading.Event(), threading.Event()
     with ExplorerServer(result) as served:
         answer, known = served.api.by_path["/api/result"]
@@ -167,41 +171,41 @@ def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> N
         served.api.by_path["/api/result"] = slow, known
         thread = threading.Thread(target=served.serve_forever)
         thread.start()
-        with connected(served) as silent, connected(served) as client:
-            asked(served, client)
-            assert begun.wait(PATIENCE_SECONDS)
-            served.shutdown()
-            thread.join()
-            closing = threading.Thread(target=served.server_close)
-            closing.start()
-            assert silent.recv(1) == b""  # it is closed while the answer runs
-            assert closing.is_alive()
-            go_on.set()
-            assert answered(client)
-            closing.join(PATIENCE_SECONDS)
-            assert not closing.is_alive()
+        yield served, thread, begun, go_on
+
+
+def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> None:
+    with (
+        answering_slowly(result) as (served, thread, begun, go_on),
+        connected(served) as silent,
+        connected(served) as client,
+    ):
+        asked(served, client)
+        assert begun.wait(PATIENCE_SECONDS)
+        served.shutdown()
+        thread.join()
+        closing = threading.Thread(target=served.server_close)
+        closing.start()
+        assert silent.recv(1) == b""  # it is closed while the answer runs
+        assert closing.is_alive()
+        go_on.set()
+        assert answered(client)
+        closing.join(PATIENCE_SECONDS)
+        assert not closing.is_alive()
 
 
 def test_the_server_ends_while_all_threads_are_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_THREADS", 1)
-    begun, go_on = threading.Event(), threading.Event()
-    with ExplorerServer(result) as served:
-        answer, known = served.api.by_path["/api/result"]
-
-        def slow(parameters: dict[str, str]) -> dict[str, object] | File:
-            begun.set()
-            assert go_on.wait(PATIENCE_SECONDS)
-            return answer(parameters)
-
-        served.api.by_path["/api/result"] = slow, known
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        with connected(served) as taking, connected(served) as waiting:
-            asked(served, taking)
-            assert begun.wait(PATIENCE_SECONDS)
-            asked(served, waiting)
-            served.shutdown()
-            thread.join()
-            assert waiting.recv(1) == b""
-            go_on.set()
-            assert answered(taking)
+    with (
+        answering_slowly(result) as (served, thread, begun, go_on),
+        connected(served) as taking,
+        connected(served) as waiting,
+    ):
+        asked(served, taking)
+        assert begun.wait(PATIENCE_SECONDS)
+        asked(served, waiting)
+        served.shutdown()
+        thread.join()
+        assert waiting.recv(1) == b""
+        go_on.set()
+        assert answered(taking)
