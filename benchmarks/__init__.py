@@ -6,7 +6,7 @@
     python -m benchmarks client_memory   memory of the client as the number of edges grows
     python -m benchmarks memory          memory that a plan projects, compared with what a run takes
     python -m benchmarks shards          peeling of rows cut by the third vertex: counts, balance and times
-    python -m benchmarks bands           peeling in bands, which is not built: counts of passes, work, balance and bytes
+    python -m benchmarks bands           peeling in bands: counts of passes, work, balance and bytes
     python -m benchmarks programs        vertex programs alone, graph in memory
     python -m benchmarks program_orders  exchanges and entries of the synchronous and the asynchronous order
     python -m benchmarks predictions     seconds of searches from all vertices, predicted over actual

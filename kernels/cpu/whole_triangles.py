@@ -26,11 +26,12 @@ CHUNK = 8
 
 
 @cached_njit(parallel=True)
-def _count_by_list(offsets, high, by_member, marks, found, cursor, support, gain):
+def _count_by_list(offsets, high, by_member, marks, found, cursor, share, shares, support, gain):
     """Triangles at the entries that are looked up in the list that they are in. Hits are stored without a branch.
 
-    Marks the others in `by_member`: the list of their member is longer than the rest of theirs. Adds to `gain` the
-    triangles of entries of the list, which is this thread's, and to `support` those of other lists.
+    Of each `shares` chunks of lists it takes the one with the number `share`. Marks the other entries in `by_member`:
+    the list of their member is longer than the rest of theirs. Adds to `gain` the triangles of entries of the list,
+    which is this thread's, and to `support` those of other lists.
     """
     lists = offsets.size - 1
     for thread in prange(marks.shape[0]):
@@ -38,7 +39,7 @@ def _count_by_list(offsets, high, by_member, marks, found, cursor, support, gain
         at = found[0, thread]
         entry = found[1, thread]
         while True:
-            taken = fetch_add(cursor, 0, np.int64(CHUNK))
+            taken = (fetch_add(cursor, 0, np.int64(1)) * shares + share) * CHUNK
             if taken >= lists:
                 break
             for a in range(taken, min(taken + CHUNK, lists)):
@@ -139,11 +140,11 @@ class WholeCounts:
         self._marks = np.zeros((threads, self._vertices), np.int32)
         self._found = np.empty((2, threads, widest), np.uint32)
 
-    def add_by_list(self) -> IntArray:
-        """Count the triangles of all entries but those that are returned, ascending."""
+    def add_by_list(self, share: int = 0, shares: int = 1) -> IntArray:
+        """Count the triangles of all entries but those that are returned, ascending; or of a share of the entries."""
         left = np.zeros(len(self._high), np.bool_)
         lists, cursor = (self._offsets, self._members), np.zeros(1, np.int64)
-        _count_by_list(*lists, left, self._marks, self._found, cursor, self.support, self.gain)
+        _count_by_list(*lists, left, self._marks, self._found, cursor, share, shares, self.support, self.gain)
         return np.flatnonzero(left).astype(np.int32)
 
     def add_by_member(self, entries: IntArray) -> None:
@@ -157,11 +158,12 @@ class WholeCounts:
         _count_by_member(*lists, *places, self._marks, self._found, cursor, self.support, self.gain)
 
 
-def count_whole(offsets: LongArray, high: IntArray) -> tuple[IntArray, IntArray]:
+def count_whole(offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> tuple[IntArray, IntArray]:
     """The triangles of each edge of a graph, in two parts to be added, int32 [edges] each.
 
-    `offsets` [vertices + 1] and `high` [edges] are its oriented lists, each ascending.
+    `offsets` [vertices + 1] and `high` [edges] are its oriented lists, each ascending. With `shares` only one of so
+    many disjoint shares of the triangles is counted.
     """
     counts = WholeCounts(offsets, high)
-    counts.add_by_member(counts.add_by_list())
+    counts.add_by_member(counts.add_by_list(share, shares))
     return counts.support, counts.gain

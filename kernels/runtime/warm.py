@@ -11,6 +11,7 @@ from .warm_parts import PARTS, SECONDS
 
 _ALWAYS = "join", "forest", "components", "pairs", "rows"
 _PEEL = "lower", "live", "scan", "adjacency", "compact"
+_BANDS = "filter", "changes"
 _MANY = "gather", "scatter", "groups", "runs", "order", "digits", "triangles", "members"
 _TEXT = "text", "hashes", "forest", "components"
 """Parts by what needs them, besides the method."""
@@ -24,12 +25,14 @@ BY_STAGE: Mapping[str, frozenset[str]] = {
 _KERNELS = Parts(__spec__.name, PARTS, SECONDS)
 
 
-def parts_for(method: str, partitions: int, text: bool, many: bool = True) -> list[str]:
+def parts_for(method: str, partitions: int, text: bool, many: bool = True, bands: bool = False) -> list[str]:
     """The parts of the kernels for CPUs that `method` (peel, band or fixpoint) uses with `partitions` partitions.
 
-    With `many` also those for graphs of `MANY` edges or more, with `text` those for strings.
+    With `many` also those for graphs of `MANY` edges or more, with `text` those for strings, with `bands` those that
+    several workers peel bands with.
     """
     parts = [method, *_ALWAYS, *(_PEEL if method == "peel" else ()), *(_MANY if many else ())]
+    parts += _BANDS if bands else ()
     parts += ["shards"] * (partitions > 1)
     return parts + [part for part in _TEXT if text and part not in parts]
 
@@ -40,7 +43,13 @@ def load_parts(parts: Sequence[str], processes: int = 1, here: bool = True) -> W
 
 
 def warm(
-    method: str, partitions: int, on_gpu: bool = False, text: bool = False, processes: int = 1, many: bool = True
+    method: str,
+    partitions: int,
+    on_gpu: bool = False,
+    text: bool = False,
+    processes: int = 1,
+    many: bool = True,
+    bands: bool = False,
 ) -> WarmUp:
     """Call each kernel that `method` uses with `partitions` partitions, on one triangle; see `parts_for`.
 
@@ -50,7 +59,7 @@ def warm(
     does not have yet.
     """
     if not on_gpu:
-        return load_parts(parts_for(method, partitions, text, many), processes)
+        return load_parts(parts_for(method, partitions, text, many, bands), processes)
     start = time.perf_counter()
     with _compiling_for_gpu(processes, partitions > 1):
         found = load_parts(["join", "pairs", *(_TEXT if text else ())], processes)

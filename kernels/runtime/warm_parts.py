@@ -13,6 +13,8 @@ from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.forest import mark_forest
 from ..cpu.nest import components_of_edges, subtree_minima, subtree_sums
 from ..cpu.peeling.cascade import REMOVED, set_to
+from ..cpu.peeling.changes import lower, pack_list, pack_range
+from ..cpu.peeling.filtering import Filtering
 from ..cpu.peeling.live_rows import LiveRows
 from ..cpu.peeling.scan import Live, below, not_removed
 from ..cpu.whole_triangles import WholeCounts
@@ -146,6 +148,22 @@ def _warm_compact() -> None:
     cpu.compact(_triangle_rows(), np.ones(3, np.bool_))
 
 
+def _warm_filter() -> None:
+    """What removes the edges below a threshold by shares, and peels a band."""
+    topology, _, _ = _triangle()
+    part = Filtering(topology, np.ones(3, np.int32), _triangle_rows())
+    part.survey(0)
+    set_to(np.zeros(3, np.int8), part.below(2), 0)
+    part.remove_all(part.enter(part.below(2))[0], 2)
+
+
+def _warm_changes() -> None:
+    for most in (1, 256):
+        delta = np.full(3, -most, np.int32)
+        lower(pack_range(delta, 0, 3)[0], 0, delta, 0)
+        lower(pack_list(delta, np.arange(3, dtype=np.int32))[0], 0, delta, 0)
+
+
 def _warm_band() -> None:
     topology, _, _ = _triangle()
     rows = cpu.adjacency(topology)
@@ -190,9 +208,11 @@ def _warm_third_vertex() -> None:
 PARTS: Mapping[str, Callable[[], None]] = {
     "adjacency": _warm_adjacency,
     "band": _warm_band,
+    "changes": _warm_changes,
     "compact": _warm_compact,
     "components": _warm_components,
     "digits": _warm_digits,
+    "filter": _warm_filter,
     "fixpoint": _warm_fixpoint,
     "forest": _warm_forest,
     "gather": _warm_gather,
@@ -216,9 +236,11 @@ PARTS: Mapping[str, Callable[[], None]] = {
 SECONDS: Mapping[str, float] = {
     "adjacency": 1.0,
     "band": 4.5,
+    "changes": 2.0,
     "compact": 1.0,
     "components": 1.4,
     "digits": 1.2,
+    "filter": 2.5,
     "fixpoint": 3.0,
     "forest": 1.4,
     "gather": 1.0,

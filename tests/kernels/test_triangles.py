@@ -14,11 +14,13 @@ import strategies
 from backends import BACKENDS, Backend
 from edgemill import kernels
 from edgemill.kernels.cpu.arrays.sort import MANY
+from edgemill.kernels.cpu.whole_triangles import count_whole
 from edgemill.kernels.runtime.threads import kernel_threads
 
 VERTICES = 12
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
 threads = pytest.mark.parametrize("threads", [1, 2])
+SHARES = (1, 2, 3, 5)
 
 
 def oriented(graph: strategies.EdgeList) -> tuple[list[tuple[int, int]], list[int]]:
@@ -76,6 +78,36 @@ def test_a_whole_graph_with_hubs(backend: Backend, threads: int) -> None:
     assert len(high) >= MANY and backend.get(found[0]).sum() > 100_000
     for values, others in zip(found, expected, strict=True):
         assert (backend.get(values) == backend.get(others)).all()
+
+
+@threads
+@given(graph=strategies.simple_graphs(VERTICES))
+def test_shares_of_a_drawn_graph(threads: int, graph: strategies.EdgeList) -> None:
+    """Disjoint shares of the triangles add up to all of them. Some have none, as few vertices make one chunk."""
+    edges, starts = oriented(graph)
+    offsets, high = np.array(starts, np.int64), np.array([high for _, high in edges], np.int32)
+    for shares in SHARES:
+        with kernel_threads(threads):
+            parts = [count_whole(offsets, high, share, shares) for share in range(shares)]
+        support, gain = (sum((part[i] for part in parts), np.zeros(len(edges), np.int32)) for i in (0, 1))
+        check(edges, edges, [0] * VERTICES, support, gain, np.zeros(len(edges), np.bool_))
+
+
+@threads
+def test_shares_of_a_graph_with_hubs(threads: int) -> None:
+    """Many chunks of lists, of which either of two may be the shorter one. Each of the shares has triangles."""
+    random = np.random.default_rng(6)
+    ends = np.sort((501 * random.random((2, 30_000)) ** 2).astype(np.int64), axis=0)
+    low, high = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    offsets, members = np.searchsorted(low, np.arange(502)), high.astype(np.int32)
+    adjacent = np.zeros((501, 501), np.int64)
+    adjacent[low, high] = adjacent[high, low] = 1
+    expected = (adjacent @ adjacent)[low, high]
+    for shares in SHARES:
+        with kernel_threads(threads):
+            parts = [np.add(*count_whole(offsets, members, share, shares)) for share in range(shares)]
+        assert all(part.sum() > 1000 for part in parts)
+        assert (sum(parts) == expected).all()
 
 
 @everywhere

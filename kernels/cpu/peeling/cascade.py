@@ -37,8 +37,10 @@ COUNTS_AHEAD = 16
 """Counts are prefetched this many entries ahead."""
 LONE = 32
 """Width of the rows of int64 counters, each written by one thread, so that threads do not share cache lines."""
-IN_FRONTIER, REMOVED = -1, -2
-"""States of edges that the present round removes, and that have been removed."""
+COUNTED, HIGHER, IN_FRONTIER, REMOVED = 0, 1, -1, -2
+"""States of edges: one that remains; one that remains and whose triangles are not counted, since it belongs to a higher
+band; one that the present round removes; one that has been removed.
+"""
 LARGE = 2**15
 """All threads sort and mark a frontier from this size on, if the graph has MANY edges."""
 LINE = 6
@@ -65,8 +67,8 @@ def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
         if band is None:
             f_remains = (cf >= 0) | ((cf == current) & (e < f))
             g_remains = (cg >= 0) | ((cg == current) & (e < g))
-            f_loses = (cf >= 0) & g_remains
-            g_loses = (cg >= 0) & f_remains
+            f_loses = (cf == 0) & g_remains
+            g_loses = (cg == 0) & f_remains
         else:
             # Edges in a higher band remain; an edge in a lower band did not count this triangle.
             here = band[e]
@@ -256,7 +258,7 @@ class Cascade:
         self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
         self._next_count = np.zeros(owners, np.int64)
         self.state: NDArray[np.int8] | None = None
-        """[edges] 0 for remaining edges, else IN_FRONTIER or REMOVED. If not set, `run` finds it by the counts."""
+        """[edges] COUNTED, HIGHER, IN_FRONTIER or REMOVED. If not set, `run` finds it by the counts."""
         self.after_round: Callable[[IntArray], Adjacency] | None = None
         """Takes the edges that a round removed, and returns the rows for the next round."""
         self.firsts: IntArray | None = None
@@ -277,12 +279,12 @@ class Cascade:
         state = np.where(count < 0, np.int8(REMOVED), np.int8(0)) if self.state is None else self.state
         while len(frontier):
             frontier = self.enter(frontier, state)
-            self._round(rows, count, state, frontier, threshold, band)
+            self.round(rows, count, state, frontier, threshold, band)
             removed.append(frontier if self.firsts is None else np.sort(frontier))
             rounds += 1
             if self.after_round is not None:
                 rows = self.after_round(frontier)
-            frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
+            frontier = self.next_frontier()
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
     def enter(self, edges: IntArray, state: NDArray[np.int8]) -> IntArray:
@@ -296,18 +298,27 @@ class Cascade:
         keys &= (1 << self._edge_bits) - 1
         return keys.astype(np.int32)
 
-    def _round(
+    def next_frontier(self) -> IntArray:
+        """The edges whose counts fell below their thresholds since `begin`."""
+        return np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
+
+    def begin(self) -> None:
+        """Begin a round."""
+        self._cursor[0] = 0
+        self._todo[:] = 0
+        self._next_count[:] = 0
+
+    def round(
         self,
         rows: Adjacency,
         count: IntArray,
         state: NDArray[np.int8],
         frontier: IntArray,
         threshold: IntArray,
-        band: IntArray | None,
+        band: IntArray | None = None,
     ) -> None:
-        self._cursor[0] = 0
-        self._todo[:] = 0
-        self._next_count[:] = 0
+        """Remove the edges of the `frontier`, as `enter` gave it."""
+        self.begin()
         done = False
         while not done:
             done = self.list_losses(rows, state, frontier, band)

@@ -51,7 +51,7 @@ def _clean(begin, length, neighbour, edge, state, cuts, cursor, stale, threads):
                         e = edge[q]
                         neighbour[target] = neighbour[q]
                         edge[target] = e
-                        target += np.uintp(state[e] == 0)
+                        target += np.uintp(state[e] >= 0)
                     length[v] = target - start
                     stale[v] = 0
 

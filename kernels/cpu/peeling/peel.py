@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...graph import Adjacency, IntArray, Topology
 from ..adjacency import adjacency, compact
 from ..arrays.gather import copied
-from .cascade import REMOVED, Cascade, set_to
+from .cascade import HIGHER, REMOVED, Cascade, set_to
 from .live_rows import LiveRows
 from .scan import Live, below, not_removed
 
@@ -34,13 +35,14 @@ class Peeling:
             self.left = int(np.count_nonzero(state == 0))
             rows = compact(rows, not_removed(state))
         self._rows = LiveRows(topology, rows, state, self.left)
+        self._higher = 0
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows.rows)
         self._cascade.state, self._cascade.after_round = state, self._remove
         self._shared = self.left
 
     def _remove(self, edges: IntArray) -> Adjacency:
         self.left -= len(edges)
-        return self._rows.remove(edges, self.left)
+        return self._rows.remove(edges, self.left + self._higher)
 
     def advance(self) -> None:
         """Remove the edges of the next level that has edges."""
@@ -56,6 +58,20 @@ class Peeling:
         if self.left < SHARE_AT * self._shared:
             self._live.share_out()
             self._shared = self.left
+
+
+class BandPeeling(Peeling):
+    """The peeling of one band from its first level on. Edges of higher bands remain to its end."""
+
+    def __init__(self, topology: Topology, count: IntArray, higher: NDArray[np.bool_], level: int) -> None:
+        """`count` [edges] are the triangles among these edges, at `level`, of those that are not `higher` [edges]."""
+        super().__init__(topology, count, level=level)
+        assert self._cascade.state is not None
+        self._cascade.state[higher] = HIGHER
+        self._higher = int(np.count_nonzero(higher))
+        self.left -= self._higher
+        self._shared = self.left
+        self._live = Live(topology.edges, np.flatnonzero(~higher).astype(np.int32))
 
 
 class RecordedPeeling(Peeling):

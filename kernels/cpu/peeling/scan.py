@@ -39,10 +39,11 @@ def _below(live, first, stop, count, threshold, weak, found, least, start):
 class Live:
     """The remaining edges of one peeling, in one run for each thread. Mutable."""
 
-    def __init__(self, edges: int) -> None:
-        self.live = numbers(edges)
-        self._cut(edges)
-        self.weak = np.empty(edges, np.int32)
+    def __init__(self, edges: int, own: IntArray | None = None) -> None:
+        """All edges, or the edges `own`."""
+        self.live = numbers(edges) if own is None else own
+        self._cut(len(self.live))
+        self.weak = np.empty(len(self.live), np.int32)
         self.start: IntArray | None = None
         """[edges] if it is set, `below` stores the counts of the remaining edges in it."""
 
@@ -59,11 +60,11 @@ class Live:
 @cached_njit(parallel=True)
 def _not_removed(state, live):
     for e in prange(state.size):
-        live[e] = state[e] == 0
+        live[e] = state[e] >= 0
 
 
 def not_removed(state: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Whether the state of each edge is 0, bool [edges]."""
+    """Whether each edge remains, bool [edges]. `state` [edges] has the states of a cascade."""
     live = np.empty(len(state), np.bool_)
     _not_removed(state, live)
     return live

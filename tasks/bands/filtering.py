@@ -1,0 +1,306 @@
+"""The coarse filter: assigns each edge to a band of levels, by removing edges below thresholds that ascend.
+
+For a threshold t all edges with fewer than t triangles are removed, and those that fall below t by it, in passes, until
+none is left below t. The edges that go between two thresholds are a band. They have λ from the first threshold to the
+second, less one. In a pass each worker removes its share of the edges, and the lowered counts are added up.
+
+The t-truss is unique, so λ is exact whatever the thresholds are; they decide how evenly bands are divided. The filter
+does not know λ. It chooses each threshold by the counts of the edges that are left (`next_threshold`), and takes a jump
+back that removes too much. docs/engineering/bands.md has what was counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ... import kernels
+from ...kernels.cpu.peeling.changes import lower
+from ...kernels.cpu.peeling.filtering import EDGE_WORK, Filtering, Survey
+from ...kernels.graph import IntArray, LongArray, Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import ClusterLost, InternalError
+from .sums import DENSE, Sums
+
+BANDS_PER_WORKER = 2
+"""Bands of each worker, if all have the work that they should have."""
+STEP, LEAST_STEP = 2, 16
+"""A jump takes at most one more level for each STEP levels that are gone, or LEAST_STEP: farther ones may set off a
+long cascade.
+"""
+OVERSHOT = 3
+"""A jump of several levels is taken back if it takes more than so many times the aim, or if a pass of it takes more
+than so many times what its first one did: then each pass sets off a larger one.
+"""
+SMALL = 1 / 250
+"""A pass whose edges list less than this share of a worker's work is small, whatever an exchange takes."""
+SINGLE = 1 / 8
+"""A band of one level stays apart if it has more than this share of the work that a band should have."""
+LAST_STOP = 2**31 - 1
+"""The end of the last band."""
+
+
+@dataclass(frozen=True)
+class FilterFigures:
+    """What a filter has done, the same on all workers except `bytes`."""
+
+    passes: int = 0
+    exchanges: int = 0
+    """Passes whose lowered counts were added up over the workers."""
+    taken_back: int = 0
+    """Passes of jumps that were taken back."""
+    removed: int = 0
+    """Triangles that went in all passes, those taken back included."""
+    bytes: int = 0
+    """Bytes that this worker has received."""
+
+
+@dataclass(frozen=True)
+class Bands(SizedArrays):
+    """The bands of a graph: complete after the filter, or as far as it has come. The same on all workers."""
+
+    band: IntArray
+    """[edges] the band of each edge; -1 for edges that are left to the filter."""
+    start: IntArray
+    """[edges] the triangles of each edge when its band began; for an edge that is left, at the last threshold."""
+    stops: tuple[int, ...] = ()
+    """[bands] the first level above each band."""
+    work: tuple[int, ...] = ()
+    """[bands] the work of removing each band: its triangles, and EDGE_WORK for each edge."""
+    single: tuple[bool, ...] = ()
+    """[bands] whether all edges of the band have the level before its stop."""
+    total: int = 0
+    """Triangles of the graph."""
+    filtered: bool = False
+    """Whether each edge has its band."""
+    figures: FilterFigures = field(default_factory=FilterFigures)
+
+    @property
+    def threshold(self) -> int:
+        """The last threshold."""
+        return self.stops[-1] if self.stops else 0
+
+    def first_level(self, band: int) -> int:
+        """The first level of a band."""
+        return self.stops[band - 1] if band else 0
+
+
+class CoarseFilter:
+    """The filter on one of several workers, which all make the same calls. Mutable."""
+
+    def __init__(self, topology: Topology, count: IntArray, sums: Sums, before: Bands | None = None) -> None:
+        """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given."""
+        self._sums = sums
+        if before is None:
+            self._band = np.full(topology.edges, -1, np.int32)
+            self._start = count.copy()
+            self._stops: list[int] = []
+            self._work: list[int] = []
+            self._single: list[bool] = []
+            counts, figures = int(count.sum(dtype=np.int64)), FilterFigures()
+            if counts % 3:
+                raise InternalError(f"the triangles of all edges add up to {counts:,}, which is not divisible by three")
+            self._total = counts // 3
+        else:
+            self._band, self._start = before.band.copy(), before.start.copy()
+            self._stops, self._work = list(before.stops), list(before.work)
+            self._single, self._total, figures = list(before.single), before.total, before.figures
+        self._passes, self._taken_back, self._removed = figures.passes, figures.taken_back, figures.removed
+        self._exchanges, self._bytes = figures.exchanges, figures.bytes
+        self._number: IntArray | None = None
+        if before is None:
+            self._part = Filtering(topology, self._start.copy())
+        else:
+            self._number = kept = kernels.nonzero(self._band < 0)
+            part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
+            self._part = Filtering(part, kernels.take(self._start, kept))
+        self._opened: IntArray | None = None
+        """[edges of the part] counts at the start of the last band, if that may still grow."""
+        self._factor, self._too_far = 1.0, 0
+        self._all = self._total + EDGE_WORK * topology.edges
+        self._aim = self._all / (BANDS_PER_WORKER * sums.workers)
+        self._seconds, self._rate = sums.seconds(), 0.0
+
+    @property
+    def bands(self) -> Bands:
+        """The bands so far, at a threshold."""
+        self._take_counts()
+        figures = FilterFigures(
+            self._passes,
+            self._exchanges + self._sums.exchanges,
+            self._taken_back,
+            self._removed,
+            self._bytes + self._sums.bytes,
+        )
+        single = tuple(self._single)
+        return Bands(
+            self._band, self._start, tuple(self._stops), tuple(self._work), single, self._total, figures=figures
+        )
+
+    def run(self, seconds: float | None = None, progress: Callable[[int, int], None] | None = None) -> Bands:
+        """Filter to the end, or to the first threshold after `seconds`; to the last one before a worker was lost.
+
+        Calls `progress(threshold, edges left)` after each threshold. Raises InternalError unless the workers agree on
+        counts and the triangles that were removed are those that are missing; as the carrier's `exchange`.
+        """
+        try:
+            return self._run(seconds, progress)
+        except ClusterLost:
+            return self.bands
+
+    def _run(self, seconds: float | None, progress: Callable[[int, int], None] | None) -> Bands:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        before = self._survey(self._stops[-1] if self._stops else 0)
+        while self._part.left and self._left_work(before) > self._aim:
+            before = self._next_band(before)
+            if progress is not None:
+                progress(self._stops[-1], self._part.left)
+            if deadline is not None and max(self._agreed([int(time.monotonic() >= deadline)]))[0]:
+                return self.bands
+        if self._part.left:
+            self._take_counts()
+            self._band[self._band < 0] = len(self._stops)
+            self._append(LAST_STOP, self._left_work(before), False)
+        return replace(self.bands, filtered=True)
+
+    def _next_band(self, before: Survey) -> Survey:
+        """Make a jump to the next threshold. Returns the counts there."""
+        part, threshold = self._part, self._stops[-1] if self._stops else 0
+        start, left = part.count.copy(), part.left
+        least = max(before.least, threshold) + 1
+        while True:
+            stop = next_threshold(before.listed, threshold, self._aim, self._factor)
+            if threshold < self._too_far:
+                stop = max(min(stop, (threshold + self._too_far) // 2), least)
+            passes = self._passes
+            try:
+                done, removed, work = self._remove_below(stop, np.inf if stop <= least else OVERSHOT * self._aim)
+                after = self._survey(stop) if done else before
+            except ClusterLost:
+                part.restore(start, left)
+                raise
+            listed = before.listed[min(stop, len(before.listed) - 1)]
+            self._factor = max(work / max(int(listed), 1), 1 / 3)
+            if done:
+                break
+            self._too_far = stop
+            self._taken_back += self._passes - passes
+            part.restore(start, left)
+        missing = before.counts - after.counts
+        if missing != 3 * removed:
+            raise InternalError(
+                f"the filter removed {removed:,} triangles below {stop}, and counts fell by {missing:,}"
+            )
+        gone = kernels.nonzero((start >= 0) & (part.count < 0))
+        self._close(stop, work, stop <= least, gone, start)
+        if part.wasteful:
+            kept, self._part = part.smaller()
+            self._number = self._numbers(kept)
+            assert self._opened is not None
+            self._opened = kernels.take(self._opened, kept)
+        return after
+
+    def _close(self, stop: int, work: int, single: bool, gone: IntArray, start: IntArray) -> None:
+        """End a band at a threshold, or make it part of the one before if both together are not too large."""
+        single = single and work > SINGLE * self._aim
+        grows = self._opened is not None and not self._single[-1] and not single
+        if grows and self._work[-1] + work <= self._aim:
+            self._stops[-1] = stop
+            self._work[-1] += work
+        else:
+            self._append(stop, work, single)
+            self._opened = start
+        numbers = self._numbers(gone)
+        kernels.store(self._band, numbers, np.full(len(gone), len(self._stops) - 1, np.int32))
+        assert self._opened is not None
+        kernels.store(self._start, numbers, kernels.take(self._opened, gone))
+
+    def _left_work(self, found: Survey) -> int:
+        return found.counts // 3 + EDGE_WORK * self._part.left
+
+    def _append(self, stop: int, work: int, single: bool) -> None:
+        self._stops.append(stop)
+        self._work.append(work)
+        self._single.append(single)
+
+    def _numbers(self, edges: IntArray) -> IntArray:
+        """Numbers in the graph of edges of the part."""
+        return edges if self._number is None else kernels.take(self._number, edges)
+
+    def _take_counts(self) -> None:
+        """Store the counts of the edges that are left. A band that is open is closed by that."""
+        left = kernels.nonzero(self._part.count >= 0)
+        kernels.store(self._start, self._numbers(left), kernels.take(self._part.count, left))
+
+    def _remove_below(self, threshold: int, most: float) -> tuple[bool, int, int]:
+        """Remove the edges below a threshold, until none is left.
+
+        Gives the triangles that went, their work, and False once it is more than `most`: the counts are then in the
+        middle of a jump.
+        """
+        removed, work, first = 0, 0, 0
+        small = SMALL * self._all / self._sums.workers
+        frontier = self._part.below(threshold)
+        while len(frontier):
+            edges = len(frontier)
+            frontier, triangles = self._pass(frontier, threshold, small)
+            did = triangles + EDGE_WORK * edges
+            removed, work, first = removed + triangles, work + did, first or did
+            if work > most or (most < np.inf and did > OVERSHOT * first and did > small):
+                return False, removed, work
+        return True, removed, work
+
+    def _pass(self, frontier: IntArray, threshold: int, small: float) -> tuple[IntArray, int]:
+        """One pass. Gives the edges of the next one, and the triangles that went."""
+        part, workers = self._part, self._sums.workers
+        frontier, work = part.enter(frontier)
+        listed = int(work[-1])
+        self._passes += 1
+        if workers == 1 or listed < max(small, self._seconds * self._rate * workers / (workers - 1)):
+            following = part.remove_all(frontier, threshold)
+            removed = int(kernels.take(part.destroyed, frontier).sum(dtype=np.int64))
+        else:
+            cuts = np.searchsorted(work, np.linspace(0, int(work[-1]), workers + 1)[1:-1])
+            first, stop = ([0, *cuts.tolist(), len(frontier)][i] for i in (self._sums.rank, self._sums.rank + 1))
+            started = time.perf_counter()
+            share = frontier[first:stop]
+            lowered = part.lose(share)
+            went = int(kernels.take(part.destroyed, share).sum(dtype=np.int64))
+            passed = int(1e6 * (time.perf_counter() - started)) + 1
+            dense = (listed - EDGE_WORK * len(frontier)) * DENSE > part.topology.edges
+            packed, facts = self._sums.add(part.delta, lowered, dense, (went, passed))
+            own, times, sent = (sum(values) for values in zip(*facts, strict=True))
+            self._rate = 1e6 * (own + EDGE_WORK * len(frontier)) / times
+            lowered_here = [lower(words, at, part.count, threshold) for words, at in packed]
+            arrived = sum(amount for _, amount in lowered_here)
+            if arrived != sent:
+                raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")
+            following = kernels.join([weak for weak, _ in lowered_here])
+            part.remove(frontier)
+            removed = own
+        self._removed += removed
+        return following, removed
+
+    def _survey(self, threshold: int) -> Survey:
+        """The counts at a threshold, which the workers compare."""
+        found = self._part.survey(threshold)
+        if len({tuple(own) for own in self._agreed([found.digest, found.counts, self._part.left])}) > 1:
+            raise InternalError(f"the workers' counts of triangles differ at level {threshold}")
+        return found
+
+    def _agreed(self, values: list[int]) -> list[list[int]]:
+        return self._sums.facts(values) if self._sums.workers > 1 else [values]
+
+
+def next_threshold(listed: LongArray, threshold: int, aim: float, factor: float) -> int:
+    """The farthest threshold whose first frontier is expected to take at most the work `aim` with what follows it.
+
+    `listed` [t] is the work that the frontier of t lists, and `factor` the work that it took for each unit of it in the
+    jump before.
+    """
+    least = int(np.searchsorted(listed, 0, "right"))  # nothing is removed below the least count
+    most = int(np.searchsorted(listed, aim / factor, "right")) - 1
+    return max(min(most, max(least, threshold + 1) + max(threshold // STEP, LEAST_STEP)), least, threshold + 1)

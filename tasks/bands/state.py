@@ -1,0 +1,114 @@
+"""The state of peeling in bands between two tasks, for checkpoints: the bands so far, and λ of the finished ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.graph import IntArray
+from ...kernels.runtime.sizes import SizedArrays
+from ..bound.intervals import Intervals, intervals
+from ..graph.subgraph import Subgraph
+from ..messages import Bundle, bundle
+from .filtering import Bands
+
+
+@dataclass(frozen=True)
+class BandState(SizedArrays):
+    """How far the peeling of a graph in bands has come."""
+
+    bands: Bands
+    low: IntArray
+    """[edges] λ of the edges of finished bands, 0 for the others."""
+    finished: tuple[int, ...]
+    """The finished bands."""
+    left: int
+    """Edges of other bands, and those that are left to the filter."""
+
+    @classmethod
+    def of(cls, bands: Bands) -> BandState:
+        """The state after the filter, or as far as it has come. Bands of one level are finished."""
+        low = np.zeros(len(bands.band), np.int32)
+        single = [i for i, one in enumerate(bands.single) if one]
+        if single:
+            level = np.zeros(len(bands.stops) + 1, np.int32)
+            level[single] = np.array(bands.stops)[single] - 1
+            low = kernels.take(level, bands.band.astype(np.int32))
+        state = cls(bands, low, tuple(single), 0)
+        return replace(state, left=state._count_left())
+
+    def _count_left(self) -> int:
+        sizes = self.band_sizes()
+        return len(self.low) - int(sizes[list(self.finished)].sum())
+
+    def band_sizes(self) -> NDArray[np.int64]:
+        """[bands] edges of each band."""
+        sizes = np.bincount(self.bands.band + np.int32(1), minlength=len(self.bands.stops) + 1)
+        return sizes[1:]  # edges that are left to the filter have band -1
+
+    def with_bands(self, found: Mapping[int, IntArray]) -> BandState:
+        """The state with λ of the edges of more bands."""
+        low = self.low.copy()
+        for band, own in found.items():
+            low[self.bands.band == band] = own
+        state = replace(self, low=low, finished=tuple(sorted({*self.finished, *found})))
+        return replace(state, left=state._count_left())
+
+    @property
+    def unfinished(self) -> list[int]:
+        """The bands to be peeled, those with most work first."""
+        left = set(range(len(self.bands.stops))) - set(self.finished)
+        return sorted(left, key=lambda band: -self.bands.work[band])
+
+    # What peeling tells of each state
+
+    @property
+    def level(self) -> int:
+        """The first level of which not all edges are known."""
+        unfinished = self.unfinished
+        return self.bands.first_level(min(unfinished)) if unfinished else self.bands.threshold
+
+    @property
+    def levels(self) -> int:
+        """Bands that are finished: the steps of this method."""
+        return len(self.finished)
+
+    @property
+    def evaluations(self) -> int:
+        """Edges whose λ is known."""
+        return len(self.low) - self.left
+
+    @property
+    def exchanges(self) -> int:
+        """Sums over all workers."""
+        return self.bands.figures.exchanges
+
+    def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> BandState:
+        """The part to store in a checkpoint."""
+        return self
+
+    def resumed(self, subgraph: Subgraph) -> tuple[BandState, Bundle[Any]]:
+        """The state after a restart, and no messages."""
+        return self, bundle(subgraph.partition, {})
+
+
+def band_intervals(subgraph: Subgraph, state: BandState) -> Intervals:
+    """The interval of each edge: λ of an edge of an unfinished band is in the band, and at most its triangles there.
+
+    λ of an edge that is left to the filter is between the last threshold and its triangles.
+    """
+    if not state.left:
+        return intervals(subgraph, state.low, state.low)
+    bands = state.bands
+    finished = np.zeros(len(bands.stops) + 1, np.bool_)
+    finished[list(state.finished)] = True
+    first = np.array([*(bands.first_level(i) for i in range(len(bands.stops))), bands.threshold], np.int32)
+    last = np.array([*(stop - 1 for stop in bands.stops), np.iinfo(np.int32).max], np.int32)
+    known = finished[bands.band]
+    low = np.where(known, state.low, first[bands.band])
+    return intervals(subgraph, low, np.where(known, state.low, np.minimum(bands.start, last[bands.band])))

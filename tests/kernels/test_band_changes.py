@@ -1,0 +1,164 @@
+"""Lowered counts as words that workers send each other, against plain dictionaries."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgemill.kernels.cpu.peeling.changes import Words, even_cuts, lower, pack_list, pack_range
+from edgemill.kernels.runtime.threads import kernel_threads
+from examples import examples
+
+EDGES = 300
+Ints = NDArray[np.int32]
+threads = pytest.mark.parametrize("threads", [1, 2])
+amounts = st.one_of(st.just(0), st.integers(1, 3), st.sampled_from([254, 255, 256, 257, 65_536, 2**24]))
+deltas = st.lists(amounts, max_size=EDGES).map(lambda found: -np.array(found, np.int32))
+
+
+def amounts_in(packed: Words, first: int) -> dict[int, int]:
+    """The amount of each edge in a packet, by the description of its format, in the order in which they are listed."""
+    dense, width, size, length = packed[:4].tolist()
+    places, content = packed[4 : 4 + length], packed[4 + length :].tobytes()
+    kind = {1: np.uint8, 4: np.int32}[width]
+    assert len(content) == -(-size * width // 4) * 4
+    lowered = np.frombuffer(content, kind)[:size].tolist()
+    if dense:
+        bits = np.unpackbits(places.view(np.uint8), bitorder="little")
+        edges = (first + np.flatnonzero(bits)).tolist()
+    else:
+        edges = places.tolist()
+    assert len(edges) == len(set(edges)) == size
+    return dict(zip(edges, lowered, strict=True))
+
+
+def check_lower(packed: Words, first: int, given: dict[int, int], values: Ints, threshold: int) -> None:
+    """Lowering gives the edges that cross the threshold in the order of the packet, and changes no other value."""
+    expected = values.copy()
+    for e, amount in given.items():
+        expected[e] -= amount
+    kept, lowered = packed.copy(), values.copy()
+    weak, total = lower(packed, first, lowered, threshold)
+    assert np.array_equal(lowered, expected)
+    assert weak.tolist() == [e for e in given if expected[e] < threshold <= values[e]]
+    assert total == sum(given.values())
+    assert np.array_equal(packed, kept)
+
+
+def check_width(packed: Words, given: dict[int, int]) -> None:
+    assert packed[1] == (1 if max(given.values(), default=0) < 256 else 4)
+
+
+@st.composite
+def values_of(draw: st.DrawFn, size: int) -> Ints:
+    """Counts, negative ones too, near the threshold or far from it."""
+    drawn = draw(st.lists(st.integers(-3, 600), min_size=size, max_size=size))
+    return np.array(drawn, np.int32)
+
+
+@threads
+@given(delta=deltas, ends=st.tuples(st.integers(0, EDGES), st.integers(0, EDGES)), drawn=st.data())
+@example(delta=np.zeros(0, np.int32), ends=(0, 0), drawn=None)
+@example(delta=np.full(1, -1, np.int32), ends=(0, 1), drawn=None)
+@example(delta=np.full(64, -255, np.int32), ends=(0, 64), drawn=None)
+@example(delta=np.full(65, -256, np.int32), ends=(0, 65), drawn=None)
+@example(delta=np.full(300, -7, np.int32), ends=(63, 257), drawn=None)
+@example(delta=np.zeros(200, np.int32), ends=(3, 200), drawn=None)
+@settings(max_examples=examples(150))
+def test_ranges(threads: int, delta: Ints, ends: tuple[int, int], drawn: st.DataObject | None) -> None:
+    """A range of any length and beginning is packed, is cleared, and nothing beside it is."""
+    first, stop = sorted(min(end, len(delta)) for end in ends)
+    given = {e: -int(delta[e]) for e in range(first, stop) if delta[e]}
+    cleared = delta.copy()
+    with kernel_threads(threads):
+        packed, total = pack_range(cleared, first, stop)
+        assert packed.dtype == np.uint32 and packed[0] == 1
+        assert packed[3] == 2 * -(-(stop - first) // 64)
+        assert amounts_in(packed, first) == given
+        assert list(amounts_in(packed, first)) == sorted(given)
+        assert total == sum(given.values())
+        check_width(packed, given)
+        expected = delta.copy()
+        expected[first:stop] = 0
+        assert np.array_equal(cleared, expected)
+        values = np.arange(len(delta), dtype=np.int32) if drawn is None else drawn.draw(values_of(len(delta)))
+        for threshold in (0, 5, 300):
+            check_lower(packed, first, given, values, threshold)
+
+
+@threads
+@given(delta=deltas, drawn=st.data())
+@settings(max_examples=examples(150))
+def test_lists(threads: int, delta: Ints, drawn: st.DataObject) -> None:
+    """Edges of a list in any order; an amount may be 0. A first edge has no meaning for a list."""
+    edges = drawn.draw(st.lists(st.integers(0, max(len(delta) - 1, 0)), unique=True, max_size=len(delta)))
+    given = {e: -int(delta[e]) for e in edges}
+    cleared = delta.copy()
+    with kernel_threads(threads):
+        packed, total = pack_list(cleared, np.array(edges, np.int32))
+        assert packed.dtype == np.uint32 and packed[0] == 0
+        assert amounts_in(packed, 0) == given and list(amounts_in(packed, 0)) == edges
+        assert total == sum(given.values())
+        check_width(packed, given)
+        expected = delta.copy()
+        expected[edges] = 0
+        assert np.array_equal(cleared, expected)
+        values = drawn.draw(values_of(len(delta)))
+        for threshold in (0, 5, 300):
+            check_lower(packed, drawn.draw(st.integers(0, 9)), given, values, threshold)
+
+
+@pytest.mark.parametrize("most", [255, 256])
+def test_threads_pack_the_same(most: int) -> None:
+    """Large ranges, of which each thread packs a part, also where only one part has an amount of more than a byte."""
+    random = np.random.default_rng(most)
+    delta = -random.integers(0, 4, 100_003, np.int32) // 2
+    delta[77_777] = -most
+    edges = random.permutation(np.flatnonzero(delta)).astype(np.int32)
+    values = random.integers(-2, 400, len(delta), np.int32)
+    found = []
+    for threads in (1, 2):
+        with kernel_threads(threads):
+            whole, by_list = delta.copy(), delta.copy()
+            ranges = [pack_range(whole, a, b) for a, b in pairwise([0, 1, 5000, 64_064, len(delta)])]
+            listed = pack_list(by_list, edges)
+            assert not whole.any() and not by_list.any()
+            lowered, other = values.copy(), values.copy()
+            weak = [lower(words, a, lowered, 2)[0] for (words, _), a in zip(ranges, [0, 1, 5000, 64_064], strict=True)]
+            weak_of_list, total = lower(listed[0], 0, other, 2)
+        assert np.array_equal(lowered, values + delta) and np.array_equal(other, lowered)
+        crossing = np.flatnonzero((values >= 2) & (lowered < 2))
+        assert np.array_equal(np.concatenate(weak), crossing)
+        assert np.array_equal(weak_of_list, edges[np.isin(edges, crossing)])
+        assert sum(amount for _, amount in ranges) == listed[1] == total == -delta.sum(dtype=np.int64)
+        found.append([words.tolist() for words, _ in [*ranges, listed]])
+    assert found[0] == found[1]
+    assert len({words[1] for words in found[0]}) == (1 if most < 256 else 2)
+
+
+@threads
+def test_amounts_add_up_beyond_32_bits(threads: int) -> None:
+    delta = np.full(300, -(2**24), np.int32)
+    with kernel_threads(threads):
+        for packed, total in (
+            pack_range(delta.copy(), 0, 300),
+            pack_list(delta.copy(), np.arange(300, dtype=np.int32)),
+        ):
+            assert total == 300 * 2**24 > 2**32
+            assert lower(packed, 0, np.zeros(300, np.int32), 1)[1] == total
+
+
+@threads
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 1001])
+def test_cuts(threads: int, size: int) -> None:
+    """A part for each thread, as even as can be."""
+    with kernel_threads(threads):
+        cuts = even_cuts(size).tolist()
+    assert len(cuts) == threads + 1 and cuts[0] == 0 and cuts[-1] == size
+    parts = [b - a for a, b in pairwise(cuts)]
+    assert max(parts) - min(parts) <= 1
