@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import graph_values
+from .bands.filtering import Bands, FilterFigures
+from .bands.state import BandState
 from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
 from .bound.peel import Peeled
@@ -16,8 +18,11 @@ from .storage.array_files import StoredFile
 
 TYPES: Mapping[str, type[Any]] = {
     **graph_values.TYPES,
+    "BandState": BandState,
+    "Bands": Bands,
     "FallenBounds": FallenBounds,
     "Figures": Figures,
+    "FilterFigures": FilterFigures,
     "KeptBands": KeptBands,
     "KeptBounds": KeptBounds,
     "Peeled": Peeled,

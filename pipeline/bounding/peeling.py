@@ -20,7 +20,7 @@ from ...tasks.messages import bundle
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..monitor.events import Events
-from ..output.manifest import BoundingRecord, ShardsRecord
+from ..output.manifest import BandsRecord, BoundingRecord, ShardsRecord
 from .rounds import Outcome, Round, end
 from .schedule import BoundingContext, BoundingResult, Schedule
 
@@ -31,6 +31,8 @@ class Peeling(Schedule):
     name = "peel"
     shards: ShardsRecord | None = None
     """The record of peeling in shards, once it is finished."""
+    bands: BandsRecord | None = None
+    """The record of peeling in bands, once it is finished."""
     compact_rows = False
     """Whether rows take less of a GPU's memory, at the cost of time."""
 
@@ -68,6 +70,7 @@ class Peeling(Schedule):
         context, started = self.context, time.perf_counter()
         before = None if self.round is None else self.round.states
         listener = _ProgressListener(context.events, context.counts, self._edges_left())
+        self._listener = listener
         with context.engine.subscribed(self._topic, listener):
             states = self._peel(before, seconds)
             # This waits for the tasks.
@@ -97,6 +100,7 @@ class Peeling(Schedule):
             exchanges=self.exchanges,
             evaluations=evaluations,
             shards=self.shards,
+            bands=self.bands,
             compact_rows=self.compact_rows,
         )
         return BoundingResult(ends, record, not unsettled)

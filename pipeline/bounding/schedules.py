@@ -59,6 +59,10 @@ def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
         from .shard_peeling import PeelShards  # imports shards and their kernels
 
         return PeelShards(context, plan.resident_bytes if plan.on_disk else None)
+    if plan.in_bands:
+        from .peel_bands import PeelBands  # imports kernels for CPUs
+
+        return PeelBands(context, plan.band_workers)
     if plan.method == "peel":
         return PeelAlone(context, plan.compact_rows)
     return Banding(context) if plan.method == "band" else Fixpoint(context)

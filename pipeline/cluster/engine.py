@@ -21,6 +21,7 @@ from .session import Future as Future
 from .session import Session
 from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
 from .versions import installed_version
+from .watchdog import workers_of
 from .worker_lock import WorkerLock
 from .workers.device_results import move_to_host
 from .workers.spill import mapped
@@ -106,7 +107,12 @@ class Engine:
     # How tasks are called
 
     def for_tasks(self, tasks: int) -> Self:
-        """The engine with each worker's threads shared among the tasks that run there at once, of `tasks` in all."""
+        """The engine with each worker's threads shared among the tasks that run there at once, of `tasks` in all.
+
+        A single task has the threads of all workers that share the cores of its machine.
+        """
+        if tasks <= 1:
+            return replace(self, _kernel_threads=self.capacity.host_threads)
         at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
         return replace(self, _kernel_threads=max(1, self.capacity.kernel_threads // max(1, at_once)))
 
@@ -248,6 +254,10 @@ class Engine:
         self.session.refresh_workers()
         return len(self.session.workers)
 
+    def workers_now(self) -> dict[str, str]:
+        """The name of the host of each worker that the cluster has now, by address. Raises ClusterLost."""
+        return {address: str(worker["host"]) for address, worker in workers_of(self.session.client).items()}
+
     def communicator_name(self) -> str:
         """See `Session.communicator_name`."""
         return self.session.communicator_name()
@@ -285,8 +295,23 @@ class Engine:
         Raises what a task raises, StateLost if a worker is lost or a task reports that it lost another.
         """
         addresses = list(self.session.workers)[: len(arguments)]
-        tasks = self._start(name, function, arguments, [[address] for address in addresses], only=True)
+        tasks = self.start_on(name, function, arguments, addresses)
         beside()
+        self.wait_for_gang(tasks, addresses)
+        return tasks
+
+    def start_on(
+        self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], addresses: Sequence[str]
+    ) -> list[Future]:
+        """Start `function(*arguments[i])` on the worker with the address addresses[i] and on no other."""
+        return self._start(name, function, arguments, [[address] for address in addresses], only=True)
+
+    def wait_for_gang(self, tasks: Sequence[Future], addresses: Sequence[str]) -> None:
+        """Wait until the tasks of a gang on these workers have ended.
+
+        Raises what a task raises, StateLost if a worker is lost or a task reports that it lost another. Tasks that end
+        well keep their results.
+        """
         try:
             self._wait_until_ended(tasks, addresses)
         except ClusterLost as error:
@@ -294,7 +319,16 @@ class Engine:
                 if task.status == "pending":
                     task.release()
             raise StateLost(str(error)) from error
-        return tasks
+
+    def wait_for_one(self, tasks: Sequence[Future], addresses: Sequence[str]) -> list[Future]:
+        """Wait until at least one of the tasks on these workers has ended; gives those that have.
+
+        Raises what a task raises, ClusterLost if one of the workers is lost.
+        """
+        finished = as_completed(list(tasks), loop=self.session.client.loop)
+        ended = self._wait_for(partial(_next_batch, finished), addresses)
+        self.gather([task for task in ended if task.status != "finished"])
+        return ended
 
     def wait_with_gang(self, futures: Sequence[Future], gang: Sequence[Future]) -> None:
         """Wait for tasks that take results of a gang, which no other worker could make again.

@@ -25,10 +25,20 @@ class Capacity:
     """Whether the workers are in this process. They then share one GPU."""
     kernel_threads: int = 0
     """Threads for the kernels of the smallest worker, which its tasks share; as many as run tasks if none are given."""
+    hosts: int = 0
+    """Sets of workers that share the cores of a machine; if none are given, one for each worker that is no thread of
+    this process.
+    """
+    host_threads: int = 0
+    """Threads of all workers of the smallest host, for one task that runs alone; `kernel_threads` if none are given."""
 
     def __post_init__(self) -> None:
         if not self.kernel_threads:
             object.__setattr__(self, "kernel_threads", self.threads)
+        if not self.hosts:
+            object.__setattr__(self, "hosts", 1 if self.in_process else self.workers)
+        if not self.host_threads:
+            object.__setattr__(self, "host_threads", self.kernel_threads)
 
     @property
     def background_threads(self) -> int:

@@ -20,6 +20,7 @@ from .batching import shorten_interval
 from .connecting.arrival import await_workers, tell_nobody
 from .execution import GPU, KERNEL_THREADS, Capacity, Execution
 from .failures import Failures
+from .hosts import by_host, cores_here
 from .task_calls import TaskCall
 from .versions import PACKAGE, installed_version, version_error
 from .watchdog import Watchdog, WorkerLost, workers_of
@@ -105,6 +106,16 @@ class Session:
             return on_cpus
         capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
         return Execution(capacity, device=found[0].name)
+
+    def capacity_by_host(self, execution: Execution) -> Capacity:
+        """The capacity of an execution on CPUs, with the hosts of the workers. Raises as `on_every_worker`."""
+        capacity = execution.capacity
+        if capacity.in_process or capacity.workers == 1 or capacity.device_bytes:
+            return capacity
+        cores = self.on_every_worker(execution, cores_here)
+        hosts = by_host(cores)
+        threads = min(min(cores[own[0]][1], len(own) * capacity.kernel_threads) for own in hosts)
+        return replace(capacity, hosts=len(hosts), host_threads=max(capacity.kernel_threads, threads))
 
     def refuse_other_versions(self) -> None:
         """Raises UsageError if the scheduler or a worker has another version of edgemill than this process, or none;

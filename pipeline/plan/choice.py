@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
+from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
@@ -26,7 +27,7 @@ from ..cluster.connecting.local import (
     threads_of_a_worker,
 )
 from ..cluster.connecting.start import connect
-from ..cluster.execution import Capacity
+from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..frames.opening import open_input
 from ..settings.input_settings import BLOCK_ROWS
@@ -72,14 +73,25 @@ def _plan_input(settings: Settings, source: Source) -> Plan:
     if cluster.scheduler is not None or cluster.scheduler_file is not None:
         with connect(cluster) as client:
             session = Session(client, "plan", waiting_seconds=cluster.waiting_seconds)
-            return plan_run(settings, source, session.execution_on(cluster.device).capacity)
+            capacity = capacity_of(settings, session, session.execution_on(cluster.device))
+            return plan_run(settings, source, capacity)
     workers = cluster.workers or 1
     threads, for_kernels = threads_of_a_worker(cluster)
     memory = cluster.memory_limit_bytes or host_memory_bytes() // workers
-    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None, kernel_threads=for_kernels)
+    capacity = Capacity(
+        workers,
+        threads,
+        memory,
+        in_process=cluster.workers is None,
+        kernel_threads=for_kernels,
+        hosts=1,
+        host_threads=min(cores(), workers * for_kernels),
+    )
     if has_gpu_workers(cluster):
         gpu = local_gpu(cluster)
         capacity = replace(capacity, device_bytes=gpu.memory_bytes)
+    if settings.bounding.carrier != "auto":
+        capacity = replace(capacity, hosts=workers, host_threads=for_kernels)
     return plan_run(settings, source, capacity)
 
 
@@ -91,11 +103,17 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     """
     count = settings.partitioning.count
     one = count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
-    on_gpus = capacity.device_bytes and not capacity.in_process and settings.bounding.method in ("auto", "peel")
-    if not (one or on_gpus) or source.kind != "integer" or source.most_rows is None:
+    peels = settings.bounding.method in ("auto", "peel")
+    on_gpus = capacity.device_bytes and not capacity.in_process and peels
+    in_bands = not one and count == "auto" and peels and not capacity.device_bytes
+    if not (one or on_gpus or in_bands) or source.kind != "integer" or source.most_rows is None:
         return None
     plan = _one_partition(settings, source, upper_bounds(source), capacity)
-    if not one:
+    if in_bands:
+        plan = _plan_on_cpus(plan, count)
+        if plan.in_shards:  # there may be fewer edges than rows
+            return None
+    elif not one:
         plan = _plan_on_gpus(plan, count)
         if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
             return None
@@ -194,12 +212,33 @@ def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
         groups = min(count, workers)
         return _in_shards(one, groups, max(count, groups * one.capacity.threads), _GIVEN)
     groups = min(workers, MAX_PARTITIONS, max(1, one.edges // LEAST_EDGES))
-    if groups == 1 and one.fits():
-        return one
+    banded = _in_bands(one)
+    if one.fits() and (banded.in_bands or groups == 1 or one.capacity.hosts == 1):
+        return banded
     most, threads = min(workers, MAX_PARTITIONS), one.capacity.threads
     every = _in_shards(one, most, most * threads, _EACH if workers > 1 else f"with one {excess(one)}")
     some = _in_shards(one, groups, groups * threads, f"{groups} workers are enough for its edges")
     return every if groups == workers or some.on_disk or not some.fits() else some
+
+
+def _in_bands(one: Plan) -> Plan:
+    """The plan for a graph that one worker can hold: bands on several hosts, if it is large enough.
+
+    Workers of one host share its cores: one of them peels with the threads of all.
+    """
+    hosts, threads = min(one.capacity.hosts, max(1, one.edges // LEAST_EDGES)), one.capacity.host_threads
+    if hosts > 1:
+        bands = replace(one, band_workers=hosts)
+        if bands.fits():
+            return replace(bands, reason=f"each of {hosts} workers holds them all and peels bands of λ")
+    if threads > one.capacity.kernel_threads:
+        return replace(one, reason=f"one worker holds them all, and uses the {threads} cores of its host")
+    return one
+
+
+def capacity_of(settings: Settings, session: Session, execution: Execution) -> Capacity:
+    """What the workers offer. Each is a host of its own if the settings name a carrier between workers."""
+    return session.capacity_by_host(execution) if settings.bounding.carrier == "auto" else execution.capacity
 
 
 def _in_shards(one: Plan, groups: int, shards: int, reason: str) -> Plan:

@@ -66,6 +66,8 @@ class PlanFacts:
     """Whether rows are packed if a GPU cleans them (`tasks/ingest/packed`)."""
     shards: int = 0
     """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
+    band_workers: int = 1
+    """Workers that each hold a copy of the graph and peel bands of λ; 1 if one worker peels the graph, or shards do."""
 
     @property
     def finds_lambda(self) -> bool:
@@ -76,6 +78,11 @@ class PlanFacts:
     def in_shards(self) -> bool:
         """Whether the graph is stored once, in shards, and peeled in step."""
         return self.shards > 0
+
+    @property
+    def in_bands(self) -> bool:
+        """Whether several workers peel bands of λ, each with a copy of the graph."""
+        return self.band_workers > 1
 
     @property
     def on_device(self) -> bool:
@@ -93,7 +100,14 @@ class PlanFacts:
         triangles = self.graph.triangles
         if triangles is None or self.on_device or not self.finds_lambda:
             return None
-        return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
+        if self.in_shards or self.partitions > 1:
+            return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
+        return self.seconds_in_bands(self.band_workers)
+
+    def seconds_in_bands(self, workers: int) -> float:
+        """Predicted duration on a number of workers that peel bands, or on one worker; `seconds` is not None."""
+        triangles = self.graph.triangles or 0
+        return predicted_seconds(self.edges, triangles, self.capacity.host_threads, workers)
 
     @property
     def replication(self) -> float:
@@ -168,8 +182,9 @@ class PlanFacts:
         """Fewest buckets, which are ranges of ids that are numbered separately.
 
         On GPUs there is one for each partition, or several if the rows are numbered in parts. On CPUs there is one for
-        each thread, and at least four, if they are large enough, and one for each partition up to four for each thread,
-        but MOST_BUCKETS at most. The stage `number` makes more if a worker's memory is too small for these.
+        each thread of this process or each second one of other workers, whose tasks exchange more slowly, and at least
+        four, if they are large enough, and one for each partition up to four for each thread, but MOST_BUCKETS at most.
+        The stage `number` makes more if a worker's memory is too small for these.
         """
         if self.ingest_in_parts:
             return max(2, -(-self.source.rows * PACKED_ROW_BYTES // int(SORTED_SHARE * self.capacity.device_bytes)))
@@ -177,7 +192,8 @@ class PlanFacts:
             return self.partitions
         threads = self.capacity.workers * self.capacity.threads
         large_enough = self.source.rows // MIN_BUCKET_ROWS
-        wanted = max(min(self.partitions, 4 * threads), min(max(threads, FEW_BUCKETS), large_enough))
+        busy = threads if self.capacity.in_process else max(self.capacity.workers, threads // 2)
+        wanted = max(min(self.partitions, 4 * threads), min(max(busy, FEW_BUCKETS), large_enough))
         return min(wanted, MOST_BUCKETS)
 
     @property

@@ -40,6 +40,8 @@ WORKER_EDGE_BYTES = 42
 """Memory of an edge in a worker process. Dask returns freed memory there at once (MALLOC_TRIM_THRESHOLD_)."""
 WORKER_COPY_BYTES = 47
 """Memory of a copy in a worker process."""
+BAND_COPY_BYTES = 27
+"""Additional memory of a copy in a worker process that peels bands. Measured: R-MAT 20, two workers, the larger one."""
 WORKER_VERTEX_BYTES = 85
 """Memory of a vertex in a worker process."""
 HELD_EDGE_BYTES = 12
@@ -224,6 +226,8 @@ class Plan(PlanFacts):
             if self.capacity.in_process
             else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
         )
+        if self.in_bands:
+            of_copy += BAND_COPY_BYTES
         in_shards = self.in_shards and not self.on_device
         if in_shards:
             of_copy = 0

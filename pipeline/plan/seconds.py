@@ -18,12 +18,24 @@ TRIANGLE_SECONDS = 3e-8
 """For each triangle: counting and peeling."""
 MEASURED_THREADS = 2
 THREADS_EXPONENT = -0.2
+BANDS_SHARE, BANDS_REST = 1.8, 0.02
+"""Time of peeling in bands on P workers over one worker's: the first of these, divided by P, and the second. Fitted to
+counts for P from 2 to 64 (docs/engineering/bands.md).
+"""
 
 
-def predicted_seconds(edges: float, triangles: float, threads: int) -> float:
-    """Seconds of the command `edgemill run` for λ alone on CPUs with this number of threads in all workers."""
-    work = EDGE_SECONDS * edges + TRIANGLE_SECONDS * triangles
-    return START_SECONDS + work * float((threads / MEASURED_THREADS) ** THREADS_EXPONENT)
+def predicted_seconds(edges: float, triangles: float, threads: int, workers: int = 1) -> float:
+    """Seconds of the command `edgemill run` for λ alone on CPUs.
+
+    `workers` peel bands, with this number of `threads` each.
+    """
+    share = 1.0 if workers == 1 else BANDS_SHARE / workers + BANDS_REST
+    reading = EDGE_SECONDS * edges * _speed_up(threads * workers)
+    return START_SECONDS + reading + TRIANGLE_SECONDS * triangles * _speed_up(threads) * share
+
+
+def _speed_up(threads: int) -> float:
+    return float((threads / MEASURED_THREADS) ** THREADS_EXPONENT)
 
 
 @dataclass(frozen=True)

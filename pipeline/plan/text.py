@@ -62,7 +62,12 @@ def describe(plan: Plan) -> str:
         each = _many(capacity.kernel_threads // plan.at_once, "thread")
         rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {too_many(plan)}"))
     if plan.seconds is not None:
-        rows.append(("time", f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"))
+        text = f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"
+        if plan.in_bands:
+            more = 2 * plan.band_workers
+            one, twice = plan.seconds_in_bands(1), plan.seconds_in_bands(more)
+            text += f"; ~{one:.2g} s on one worker, ~{twice:.2g} s on {more}"
+        rows.append(("time", text))
     if plan.programs is not None:
         rows += plan.programs.describe(plan.programs_in_files)
     rows += [

@@ -24,7 +24,7 @@ from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
 from ..cluster.workers.kernel_loading import KernelLoading
 from ..output.manifest import Manifest
-from ..plan.choice import plan_run, plan_without_sample
+from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
 from ..programs.vertices import find_vertices
@@ -102,6 +102,7 @@ def planned(call: Call, source: Source, vertices: AttributeSource | None, sessio
     settings = call.settings
     session.refuse_other_versions()
     execution = session.execution_on(settings.cluster.device)
+    execution = replace(execution, capacity=capacity_of(settings, session, execution))
     capacity = execution.capacity
     plan = plan_without_sample(settings, source, capacity) or plan_run(settings, source, capacity)
     refuse_if_too_large(plan)

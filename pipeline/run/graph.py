@@ -7,9 +7,12 @@ checkpoint replaces an earlier one, and the checkpoint of the graph replaces bot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ...tasks.errors import StateLost
 from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.graph.triangulate import count_alone
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..nightly.night import refuse_few_edges
 from ..stages import ingesting, partitioning, triangulating
@@ -75,11 +78,25 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
     if run.plan.ingest_in_parts:  # edges that were saved or restored are on the GPU
         owned.numbered.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
+    count = partial(_count_by_shares, run) if run.plan.in_bands else None
     rows, subgraphs, counts = triangulating.triangulate_partitions(
-        run.engine, run.events, owned.edges, run.plan.is_whole
+        run.engine, run.events, owned.edges, run.plan.is_whole, count
     )
     partitions = Partitions(rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
+
+
+def _count_by_shares(run: RunContext, owned: Future) -> Future:
+    """The triangles of each edge, on several workers; on one if a worker is lost meanwhile."""
+    from ..bounding.peel_bands import count_by_shares  # imports kernels for CPUs
+
+    engine = run.engine.for_tasks(1)
+    try:
+        return count_by_shares(engine, owned, run.settings.bounding.carrier, run.plan.band_workers)
+    except StateLost as error:
+        error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures
+        engine.refresh_workers()
+        return engine.submit("count-triangles", count_alone, owned)
 
 
 def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:

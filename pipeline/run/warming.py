@@ -37,12 +37,16 @@ def warm_workers(run: RunContext) -> None:
             if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
                 run.loading.start(engine, parts_for(plan.method, 1, text, many))
             else:
-                processes = engine.capacity.threads if in_process else 1
-                reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes, many)
+                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, plan.in_bands
+                reports = engine.on_every_worker(warm, *own)
             if plan.in_shards:
                 from ...tasks.shards import warm_shards  # imports shards and their kernels
 
                 engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
+            if plan.in_bands:
+                from ...tasks.bands.warm import warm_bands  # imports kernels of bands
+
+                engine.on_every_worker(warm_bands)
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from ...tasks import ingest
@@ -15,19 +15,31 @@ from .task_engine import Future, TaskEngine
 
 
 def triangulate_partitions(
-    engine: TaskEngine, events: Events, owned: Sequence[Future], whole: bool = False
+    engine: TaskEngine,
+    events: Events,
+    owned: Sequence[Future],
+    whole: bool = False,
+    count: Callable[[Future], Future] | None = None,
 ) -> tuple[list[Future], list[Future], list[PartitionCounts]]:
     """Find every triangle once. Returns [partitions] OwnedRows, Subgraph and PartitionCounts.
 
     `owned` [partitions] are OwnedEdges. From here to the end of bounding all arrays are on the device that computes.
     With `whole` the only partition becomes a WholeGraph instead of a Subgraph: peeling on a GPU needs nothing else.
+    `count` gives the triangles of each edge of the only partition, if several workers count them.
     """
     partitions = len(owned)
     engine = engine.for_tasks(partitions)
     with events.stage("triangulate", 2 * partitions) as stage:
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
         holding = engine.for_partitions()
-        subgraphs = _count_whole(holding, owned, stage) if whole else build_subgraphs(holding, owned, stage)
+        if whole:
+            subgraphs = _count_whole(holding, owned, stage)
+        elif count is not None:
+            counted = holding.map("counted", triangulate.counted_before, [(owned[0], count(owned[0]))])
+            subgraphs = holding.map("subgraph", subgraph.build_subgraph, [(owned[0], counted[0], 1, {})])
+            holding.wait(subgraphs, stage)
+        else:
+            subgraphs = build_subgraphs(holding, owned, stage)
         counts = holding.peek(subgraphs, attrgetter("counts"))
     return rows, subgraphs, counts
 

@@ -113,6 +113,11 @@ def send_lists(owned: OwnedEdges, partitions: int) -> Bundle[Lists]:
     return bundle(owned.partition, lists)
 
 
+def count_alone(owned: OwnedEdges) -> NDArray[np.int32]:
+    """The triangles of each edge of the only partition, int32 [edges]."""
+    return count_triangles(owned, {}).support
+
+
 def counted_before(owned: OwnedEdges, support: NDArray[np.int32]) -> Counted:
     """As `count_triangles` of the only partition, whose `support` [owned edges] is known. Raises OutOfRoom as that."""
     check_supports(support)

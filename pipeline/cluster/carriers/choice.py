@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from distributed import Worker, get_worker
@@ -19,13 +17,13 @@ from ....tasks.shards.carriers.carrier import Carrier, MemoryCarrier
 from ....tasks.shards.carriers.group_file import PREFIX
 from ....tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 from ..engine import Engine
+from ..hosts import machine
 from .worker_carrier import WorkerCarrier
 
 CarrierKind: TypeAlias = Literal["memory", "shared-memory", "dask"]
 CarrierSetting: TypeAlias = Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
 """With mailboxes and NCCL, GPUs send packets themselves. The carrier then exchanges their addresses and heartbeats."""
 SHARED_MEMORY = "/dev/shm"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,11 @@ class _Offer(NamedTuple):
     """Folder → path of a file in it, its device and inode."""
 
 
-def carrier_for(engine: Engine, setting: CarrierSetting = "auto") -> CarrierChoice:
-    """The fastest carrier that all workers of the engine can use, or the one of the `setting`.
+def carrier_for(
+    engine: Engine, setting: CarrierSetting = "auto", workers: Sequence[int] | None = None
+) -> CarrierChoice:
+    """The fastest carrier that all workers of the engine can use, or those with the indexes `workers`; or the carrier
+    of the `setting`.
 
     Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost.
     """
@@ -59,7 +60,7 @@ def carrier_for(engine: Engine, setting: CarrierSetting = "auto") -> CarrierChoi
         shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)
     finally:
         engine.on_every_worker(_withdraw, offers)
-    addresses = tuple(offer.address for offer in offers)
+    addresses = tuple(offers[w].address for w in (range(len(offers)) if workers is None else workers))
     if len(addresses) == 1:
         return CarrierChoice("memory", addresses)
     folders = tuple(folder for folder in shared[0] if all(folder in found for found in shared))
@@ -99,11 +100,7 @@ def _offer() -> _Offer:
                 os.unlink(path)
             finally:
                 os.close(handle)
-    try:
-        host = _BOOT_ID.read_text().strip()
-    except OSError:
-        host = socket.gethostname()
-    return _Offer(worker.address, host, files)
+    return _Offer(worker.address, machine(), files)
 
 
 def _shared_folders(offers: Sequence[_Offer]) -> list[str]:

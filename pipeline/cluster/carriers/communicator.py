@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,10 +28,12 @@ class Communicator:
     groups: int
 
     @classmethod
-    def of(cls, engine: Engine, groups: int, setting: CarrierSetting) -> Self:
-        """A communicator on the engine's workers, or on as many as there are groups. Raises as `carrier_for` does."""
+    def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[int] | None = None) -> Self:
+        """A communicator on the engine's workers, or those with the indexes `workers_at`, or on as many of them as
+        there are groups. Raises as `carrier_for` does.
+        """
         name = engine.communicator_name()
-        choice = carrier_for(engine, setting)
+        choice = carrier_for(engine, setting, workers_at)
         workers = min(len(choice.addresses), groups)
         addresses = tuple(choice.addresses[group % workers] for group in range(groups))
         kind = "memory" if workers == 1 else choice.kind

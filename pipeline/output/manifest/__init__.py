@@ -5,6 +5,7 @@ Start with `model`. `inputs` and `records` hold what every run records, `bounds`
 """
 
 from .bounds import (
+    BandsRecord,
     BoundingRecord,
     DenseRecord,
     EarlierRecord,
@@ -45,6 +46,7 @@ __all__ = [
     "BATCH",
     "FORMAT_VERSION",
     "MANIFEST_NAME",
+    "BandsRecord",
     "BoundingRecord",
     "Counts",
     "DenseRecord",

@@ -53,6 +53,24 @@ class ShardsRecord(Record):
     """Row entries that the busiest shard read, over the mean of all shards."""
 
 
+class BandsRecord(Record):
+    """How bands of λ were peeled, on workers that each hold a copy of the graph."""
+
+    workers: int
+    """Workers that held a copy."""
+    bands: int
+    passes: int
+    """Passes of the coarse filter."""
+    exchanges: int
+    """Passes whose lowered counts were added up over the workers."""
+    taken_back: int
+    """Passes of jumps that went too far."""
+    bytes: int
+    """Bytes that a worker received in the filter."""
+    filter_seconds: float
+    band_seconds: float
+
+
 class StreamErrorRecord(Record):
     """How far estimates of `streamdn` are from λ, over the edges with triangles; errors as shares of λ."""
 
@@ -93,7 +111,9 @@ class BoundingRecord(Record):
     evaluations: int
     """Evaluations of an edge, over all partitions."""
     shards: ShardsRecord | None = None
-    """How shards were peeled; null for partitions."""
+    """How shards were peeled; null without any."""
+    bands: BandsRecord | None = None
+    """How bands were peeled; null without any."""
     compact_rows: bool = False
     """Whether a GPU used compact rows, since it had no room for full rows."""
     estimates: StreamRecord | None = None

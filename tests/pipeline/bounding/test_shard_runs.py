@@ -24,6 +24,7 @@ from edgemill.kernels.cpu.shards.packets import HEADER
 from edgemill.pipeline import ClusterLost, InternalError, Result, UsageError, mine
 from edgemill.pipeline.bounding.schedules import _Limits
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cluster import hosts
 from edgemill.pipeline.cluster.carriers import choice as carrier_choice
 from edgemill.pipeline.cluster.carriers.choice import CarrierChoice
 from edgemill.pipeline.cluster.carriers.communicator import Communicator
@@ -332,7 +333,7 @@ def test_a_carrier_that_cannot_be_used_is_refused(
     names = map(str, count())
     monkeypatch.setattr(carrier_choice, "SHARED_MEMORY", str(tmp_path / "none"))
     if not shared:
-        monkeypatch.setattr(carrier_choice, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
+        monkeypatch.setattr(hosts, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
     asked: dict[str, Any] = {"partitions": 2, "bounding.carrier": "shared-memory"}
     with runs.cluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp") as client:
         if shared:
@@ -384,9 +385,13 @@ def test_as_many_groups_as_edges_are_worth(rows: Path, monkeypatch: pytest.Monke
     source = open_input(settings)
     edges = plan_run(settings, source, Capacity(1, 1, 0)).edges
     monkeypatch.setattr(planning, "LEAST_EDGES", edges // 2)
-    some = plan_run(settings, source, Capacity(5, 2, 0))
+    bands = plan_run(settings, source, Capacity(5, 2, 0))
+    assert (bands.partitions, bands.band_workers) == (1, 2)
+    assert bands.reason == "each of 2 workers holds them all and peels bands of λ"
+    room = int(bands.worker_bytes / FILL) - 1000
+    some = plan_run(settings, source, Capacity(5, 2, room))
     assert (some.partitions, some.shards, some.reason) == (2, 4, "2 workers are enough for its edges")
-    every = plan_run(settings, source, Capacity(2, 2, 0))
+    every = plan_run(settings, source, Capacity(2, 2, room))
     assert (every.partitions, every.reason) == (2, "one for each worker")
     room = int((WORKER_BYTES + some._share_bytes) / FILL) - 1000
     assert plan_run(settings, source, Capacity(5, 2, room)).partitions == 5

@@ -19,6 +19,7 @@ from distributed import Client, Security
 import runs
 from carrying import Plan, Told
 from certificates import certificate
+from edgemill.pipeline.cluster import hosts
 from edgemill.pipeline.cluster.carriers import choice as carrier_choice
 from edgemill.pipeline.cluster.carriers import packet_messages
 from edgemill.pipeline.cluster.carriers.choice import carrier_for
@@ -141,7 +142,7 @@ def test_the_choice_of_workers_in_one_process(
     monkeypatch.setattr(carrier_choice, "SHARED_MEMORY", str(tmp_path / "none"))
     if kernel == "several":
         names = map(str, itertools.count())
-        monkeypatch.setattr(carrier_choice, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
+        monkeypatch.setattr(hosts, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
     engine = Engine.connect(client, "choice")
     choice = carrier_for(engine)
     assert choice.kind == ("shared-memory" if shared else "dask")

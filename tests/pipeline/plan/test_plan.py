@@ -50,16 +50,18 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
     settings = make_settings(str(rows), "out", partitions=partitions, method="band")
-    plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
+    plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0, in_process=True))
     assert plan.buckets == buckets
-    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(max(2 * threads, 4), 8))
+    # Tasks of other processes exchange more slowly, so a bucket has two threads.
+    assert replace(plan, capacity=Capacity(1, threads, 0)).buckets == max(partitions, min(max(threads // 2, 4), 8))
+    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(max(threads, 4), 8))
 
 
 def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many workers there are: what numbers them is an int16."""
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
     settings = make_settings(str(rows), "out", method="band")
-    plan = plan_run(settings, open_input(settings), Capacity(5_000, 8, 0))
+    plan = plan_run(settings, open_input(settings), Capacity(5_000, 16, 0))
     assert plan.source.rows // 0.1 > limits.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
     assert plan.partitions == MAX_PARTITIONS < limits.MOST_BUCKETS
     assert plan.reason == "the most allowed; of 5,000 workers the others have none"
@@ -67,6 +69,10 @@ def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkey
     assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
     monkeypatch.setattr("edgemill.pipeline.plan.choice.LEAST_EDGES", 1)
     plan = plan_run(make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, 0))
+    assert (plan.partitions, plan.band_workers) == (1, 5_000)
+    plan = plan_run(
+        make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, int(plan.worker_bytes / limits.FILL) - 1000)
+    )
     assert (plan.in_shards, plan.partitions, plan.shards) == (True, MAX_PARTITIONS, 8 * MAX_PARTITIONS)
     with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
         make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
@@ -424,7 +430,10 @@ def test_rows_are_looked_at_where_they_may_change_something(
     device = int(known.source.rows * plan_module.GPU_EDGE_BYTES / limits.GPU_FILL)
     assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device + 1)) is not None
     assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device - 1000)) is None
-    assert planning.plan_without_sample(settings, source, Capacity(2, 2, 0)) is None
+    several = planning.plan_without_sample(settings, source, Capacity(2, 2, 0))
+    assert several is not None
+    assert (several.partitions, several.band_workers, several.graph.rows_looked_at) == (1, 1, 0)
+    assert planning.plan_without_sample(settings, source, Capacity(2, 2, limit - 1000)) is None
     assert planning.plan_without_sample(make_settings(str(rows), "out", partitions=2), source, roomy) is None
     one = make_settings(str(rows), "out", partitions=1)
     assert planning.plan_without_sample(one, source, Capacity(2, 2, 0)) is not None

@@ -21,6 +21,8 @@ import foreign
 import strategies
 from edgemill import kernels
 from edgemill.kernels.cpu.shards import Cut
+from edgemill.tasks.bands.filtering import Bands, FilterFigures
+from edgemill.tasks.bands.state import BandState
 from edgemill.tasks.bound.band import start_bands
 from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
 from edgemill.tasks.bound.peel import Peeled
@@ -63,8 +65,13 @@ def values(folder: Path, strings: bool, partitions: int, space: MemorySpace, row
     fallen = [FallenBounds(s.number, s.owned) for s in subgraphs]
     bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
     peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5) for s in subgraphs]
+    in_bands = [
+        Bands(s.owned, s.number, (2, 5), (7, 3), (True, False), 9, True, FilterFigures(3, 2)) for s in subgraphs
+    ]
+    states = [BandState(bands, bands.start, (0,), 4) for bands in in_bands]
     graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
-    return [*graph, *bands, *fallen, *bounds, *peeled, *shards(ids)]
+    of_bands = [part for state in states for part in (state, state.bands, state.bands.figures)]
+    return [*graph, *bands, *fallen, *bounds, *peeled, *of_bands, *shards(ids)]
 
 
 def shards(ids: NDArray[np.int64]) -> list[Any]:

@@ -1,0 +1,345 @@
+"""Peeling in bands of λ, on several workers that each hold a copy of the graph.
+
+A gang of one task on each worker runs the coarse filter. Then each band is a task of its own, on whichever worker is
+free. If a worker is lost in the filter, the others go on from the last threshold; a band of a lost worker is peeled by
+another. A worker that joins gets a copy and takes bands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, NoReturn, TypeVar
+
+from ...kernels.graph import IntArray, Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ...tasks.bands.copies import GraphCopy, OrientedLists, count_share, graph_copy, oriented_lists
+from ...tasks.bands.filtering import CoarseFilter, FilterFigures
+from ...tasks.bands.peeling import peel_band
+from ...tasks.bands.state import BandState, band_intervals
+from ...tasks.bands.sums import Sums
+from ...tasks.errors import ClusterLost, StateLost
+from ...tasks.graph.triangulate import count_alone
+from ...tasks.messages import bundle
+from ...tasks.shards import Carrier
+from ..cluster.carriers.choice import CarrierSetting
+from ..cluster.carriers.communicator import Communicator
+from ..cluster.engine import Engine, Future
+from ..cluster.hosts import by_host, cores_here
+from ..cluster.this_worker import leave_pool, progress_reporter
+from ..output.manifest import BandsRecord
+from .peeling import Peeling
+from .rounds import Outcome, end
+from .schedule import BoundingContext
+
+T = TypeVar("T")
+
+_MOST_LOSSES = 20
+"""How often workers may be lost without a band being finished."""
+
+
+def band_workers(engine: Engine, carrier: CarrierSetting, most: int) -> list[str]:
+    """The addresses of the workers that take part: the first of each host, whose task uses the cores of the others too.
+
+    With a carrier that is not `auto` all of them. At most `most`. Raises as `Engine.on_every_worker`.
+    """
+    addresses = list(engine.session.workers)
+    if carrier != "auto":
+        return addresses[:most]
+    return [addresses[own[0]] for own in by_host(engine.on_every_worker(cores_here))][:most]
+
+
+def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most: int) -> Future:
+    """Count the triangles of the only partition on several workers. Gives int32 [edges] in the order of `owned`.
+
+    Raises StateLost if a worker is lost.
+    """
+    with engine.exclusive("triangles"):
+        addresses = band_workers(engine, carrier, most)
+        every = list(engine.session.workers)
+        at = [every.index(address) for address in addresses]
+        communicator = Communicator.of(engine, len(at), carrier, at)
+        lists = engine.submit("lists", oriented_lists, owned)
+        arguments = [(communicator, worker, lists) for worker in range(len(at))]
+        tasks = engine.start_on("count-share", _count_share, arguments, addresses)
+        engine.wait_for_gang(tasks, addresses)
+        # Alone the task could not run again: it waits for the others of its gang.
+        return engine.cut_lineage("count-triangles", tasks[:1], count_alone, [(owned,)])[0]
+
+
+@dataclass(frozen=True)
+class _Held(SizedArrays):
+    """What a worker holds for bands."""
+
+    topology: Topology
+    state: BandState
+
+
+@dataclass
+class _Workers:
+    """The workers of one call, and what they do. Mutable."""
+
+    held: dict[str, Future]
+    """Address → _Held"""
+    busy: dict[str, tuple[int, Future]] = field(default_factory=dict)
+    """Address → the band that the worker peels"""
+    found: dict[int, tuple[str, Future]] = field(default_factory=dict)
+    """Band → the worker that has its λ"""
+
+    def drop(self, present: Mapping[str, str]) -> list[int]:
+        """Forget the workers that are not present or hold nothing; gives the bands to be peeled again."""
+        kept = {address for address, held in self.held.items() if address in present and held.status == "finished"}
+        again = [band for address, (band, _) in self.busy.items() if address not in kept]
+        again += [band for band, (address, _) in self.found.items() if address not in kept]
+        for address in set(self.held) - kept:
+            self.held.pop(address).release()
+            if address in self.busy:
+                self.busy.pop(address)[1].release()
+        for band in again:
+            self.found.pop(band, None)
+        return again
+
+
+class PeelBands(Peeling):
+    """Peels the only partition in bands."""
+
+    def __init__(self, context: BoundingContext, most: int) -> None:
+        """At most `most` workers take part in the filter."""
+        super().__init__(context)
+        self._most = most
+        self._workers = 0
+        self._filter_seconds = self._band_seconds = 0.0
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The next level, and the edges that are left."""
+        return super().reached | {"unsettled": self._records[0].left} if self._records else super().reached
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        engine = self.context.engine
+        engine.refresh_workers()
+        with engine.exclusive("peeling"):
+            graph = engine.submit("graph-copy", graph_copy, self.context.subgraphs[0])
+            started = time.perf_counter()
+            held = self._filter(graph, before[0] if before else None, deadline)
+            filtered = time.perf_counter()
+            self._filter_seconds += filtered - started
+            workers = _Workers(held)
+            found = self._peel_bands(graph, workers, deadline)
+            self._band_seconds += time.perf_counter() - filtered
+        return [found]
+
+    def _filter(self, graph: Future, before: Future | None, deadline: float | None) -> dict[str, Future]:
+        """Run the filter to its end, or to the deadline. Gives _Held by address."""
+        context, losses, beside = self.context, 0, self.context.beside
+        engine, carrier = context.engine, context.settings.carrier
+        state = None if before is None else engine.submit("state", attrgetter("state"), before)
+        reached = (False, -1)
+        while True:
+            addresses = band_workers(engine, carrier, self._most)
+            every = list(engine.session.workers)
+            at = [every.index(address) for address in addresses]
+            communicator = Communicator.of(engine, len(at), carrier, at)
+            left = None if deadline is None else deadline - time.monotonic()
+            arguments = [(communicator, w, graph, state, left, self._topic if w == 0 else None) for w in range(len(at))]
+            tasks = engine.start_on("filter", _filter_on_worker, arguments, addresses)
+            beside()
+            beside = _nothing
+            self._workers = max(self._workers, len(addresses))
+            lost = None
+            try:
+                engine.wait_for_gang(tasks, addresses)
+            except StateLost as error:
+                lost = error
+            ended = {a: task for a, task in zip(addresses, tasks, strict=True) if task.status == "finished"}
+            try:
+                stops = self._each("reached", _stops, ended)
+            except StateLost as error:
+                lost, stops = error, []
+            if lost is None and len(set(stops)) == 1 and (stops[0][0] or _passed(deadline)):
+                return ended
+            # The tasks that lost another ended at a threshold. The farthest one is as good as any.
+            losses = 0 if max(stops, default=reached) > reached else losses + 1
+            if losses == _MOST_LOSSES:
+                raise lost or StateLost("workers lost each other again and again while they peeled bands; run again")
+            if stops and max(stops) > reached:
+                reached = max(stops)
+                address = list(ended)[stops.index(reached)]
+                held = engine.start_on("state", attrgetter("state"), [(ended[address],)], [address])
+                with suppress(StateLost):  # then the filter goes on from an earlier threshold, or begins again
+                    engine.wait_for_gang(held, [address])
+                    state = engine.cut_lineage("state-held", held, _lost, [()])[0]
+            engine.refresh_workers()
+
+    def _each(self, name: str, function: Callable[[Any], T], held: Mapping[str, Future]) -> list[T]:
+        """`function` of what each worker holds, by its address. Raises StateLost if one is lost."""
+        tasks = self.context.engine.start_on(name, function, [(own,) for own in held.values()], list(held))
+        self.context.engine.wait_for_gang(tasks, list(held))
+        return self.context.engine.gather(tasks)
+
+    def _peel_bands(self, graph: Future, workers: _Workers, deadline: float | None) -> Future:
+        """Peel the bands that the filter found, until all are finished or the deadline has come, but at least one.
+
+        Gives an Outcome. Raises StateLost if all workers that held the bands are lost, or the one with the outcome.
+        """
+        engine, losses = self.context.engine, 0
+        todo: list[int] | None = None
+        while True:
+            try:
+                address = next(iter(workers.held))
+                state = engine.start_on("state", attrgetter("state"), [(workers.held[address],)], [address])[0]
+                if todo is None:
+                    ((filtered, bands),) = self._each("unfinished", _unfinished, {address: state})
+                    todo = list(bands) if filtered else []
+                while workers.busy or (todo and not (workers.found and _passed(deadline))):
+                    if not (workers.found and _passed(deadline)):
+                        self._add_workers(graph, state, workers, len(todo))
+                        self._start_bands(workers, todo)
+                    ended = engine.wait_for_one([task for _, task in workers.busy.values()], list(workers.busy))
+                    for address, (band, task) in list(workers.busy.items()):
+                        if task in ended:
+                            workers.found[band] = address, workers.busy.pop(address)[1]
+                    self._listener({"part": 0, **self._progress(bands, workers)})
+                    losses = 0
+                first = next(iter(workers.held))
+                results = {band: task for band, (_, task) in workers.found.items()}
+                outcome = engine.start_on("bands", _outcome, [(workers.held[first], results)], [first])
+                engine.wait_for_one(outcome, list(workers.held))
+                return engine.cut_lineage("bands-held", outcome, _lost, [()])[0]
+            except (ClusterLost, StateLost) as error:
+                losses += 1
+                engine.refresh_workers()
+                again = workers.drop(engine.workers_now())
+                if todo is not None:
+                    todo[:0] = again
+                if losses == _MOST_LOSSES or not workers.held:
+                    raise StateLost(str(error)) from error
+
+    def _start_bands(self, workers: _Workers, todo: list[int]) -> None:
+        """Start the next bands on the workers that are free."""
+        for address, held in workers.held.items():
+            if todo and address not in workers.busy:
+                band = todo.pop(0)
+                task = self.context.engine.start_on("band", _peel_band, [(held, band)], [address])[0]
+                workers.busy[address] = band, task
+
+    def _progress(self, bands: Mapping[int, tuple[int, int]], workers: _Workers) -> dict[str, int]:
+        left = {band: own for band, own in bands.items() if band not in workers.found}
+        return {
+            "level": min((level for level, _ in left.values()), default=0),
+            "unsettled": sum(edges for _, edges in left.values()),
+        }
+
+    def _add_workers(self, graph: Future, state: Future, workers: _Workers, todo: int) -> None:
+        """Give workers that have joined a copy, if there are bands for them."""
+        engine, carrier = self.context.engine, self.context.settings.carrier
+        present = engine.workers_now()
+        hosts = {present[address] for address in workers.held if address in present}
+        for address, host in present.items():
+            new = address not in workers.held if carrier != "auto" else host not in hosts
+            if new and todo > len(workers.held) - len(workers.busy):
+                hosts.add(host)
+                workers.held[address] = engine.start_on("join", _hold, [(graph, state)], [address])[0]
+                self._workers = max(self._workers, len(workers.held))
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        both = zip(self.context.subgraphs, states, strict=True)
+        return self.context.engine.map("intervals", end, [(band_intervals, s, state) for s, state in both])
+
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
+        assert self.round is not None
+        ((bands, figures),) = self.context.engine.peek(self.round.states, _figures)
+        self.bands = BandsRecord(
+            workers=self._workers,
+            bands=bands,
+            passes=figures.passes,
+            exchanges=figures.exchanges,
+            taken_back=figures.taken_back,
+            bytes=figures.bytes,
+            filter_seconds=round(self._filter_seconds, 3),
+            band_seconds=round(self._band_seconds, 3),
+        )
+
+
+def _passed(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+def _nothing() -> None:
+    pass
+
+
+def _filter_on_worker(
+    communicator: Communicator,
+    worker: int,
+    graph: GraphCopy,
+    before: BandState | None,
+    seconds: float | None,
+    topic: str | None,
+) -> _Held:
+    """Task: the coarse filter on one of the workers."""
+    leave_pool()
+    report = progress_reporter(topic)
+    topology = graph.topology()
+    if before is not None and before.bands.filtered:
+        return _Held(topology, before)
+    with _one_carrier(communicator, worker) as carrier:
+        search = CoarseFilter(topology, graph.support, Sums(carrier), None if before is None else before.bands)
+        return _Held(topology, BandState.of(search.run(seconds, report)))
+
+
+def _count_share(communicator: Communicator, worker: int, lists: OrientedLists) -> IntArray | None:
+    """Task: the triangles of each edge, on worker 0; the others count their shares."""
+    with _one_carrier(communicator, worker) as carrier:
+        return count_share(lists, carrier)
+
+
+@contextmanager
+def _one_carrier(communicator: Communicator, worker: int) -> Iterator[Carrier]:
+    with communicator.open_carriers(worker) as carriers:
+        try:
+            yield carriers[0]
+        except BaseException:
+            carriers[0].abandon()
+            raise
+
+
+def _hold(graph: GraphCopy, state: BandState) -> _Held:
+    """Task: what a worker that has joined needs for bands."""
+    return _Held(graph.topology(), state)
+
+
+def _peel_band(held: _Held, band: int) -> IntArray:
+    """Task: λ of the edges of one band."""
+    leave_pool()
+    return peel_band(held.topology, held.state.bands, band)
+
+
+def _outcome(held: _Held, found: Mapping[int, IntArray]) -> Outcome:
+    """Task: the state with the bands that were peeled."""
+    return Outcome(held.state.with_bands(found), bundle(0, {}), None)
+
+
+def _stops(held: _Held) -> tuple[bool, int]:
+    """Whether the filter has ended, and the bands that it has found."""
+    return held.state.bands.filtered, len(held.state.bands.stops)
+
+
+def _unfinished(state: BandState) -> tuple[bool, dict[int, tuple[int, int]]]:
+    """Whether the filter is finished; the bands to be peeled, longest first, with their first level and edges."""
+    sizes = state.band_sizes()
+    bands = {band: (state.bands.first_level(band), int(sizes[band])) for band in state.unfinished}
+    return state.bands.filtered, bands
+
+
+def _figures(outcome: Outcome) -> tuple[int, FilterFigures]:
+    bands = outcome.state.bands
+    return len(bands.stops), bands.figures
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")
