@@ -208,7 +208,7 @@ def dying(where: str) -> Callable[[], None]:
 @pytest.mark.parametrize(
     ("where", "carrier", "victim"),
     [
-        ("count", "shared-memory", 0),
+        pytest.param("count", "shared-memory", 0, marks=pytest.mark.slow),
         ("filter", "shared-memory", 0),
         ("band", "dask", 0),
         *(
@@ -250,7 +250,7 @@ class Killer:
 
 @SOON
 @pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("after", ["_filter", "_peel_bands"])
+@pytest.mark.parametrize("after", ["_filter", pytest.param("_peel_bands", marks=pytest.mark.slow)])
 def test_a_worker_killed_once_all_have_ended(
     rows: Path, plain: Result, pair: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, victim: int
 ) -> None:
@@ -324,6 +324,7 @@ def test_a_worker_killed_while_another_joins(
 
 
 @SOON
+@pytest.mark.slow
 def test_no_worker_comes_in_place_of_a_killed_one(
     rows: Path, plain: Result, pair: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

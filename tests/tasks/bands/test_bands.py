@@ -224,7 +224,7 @@ def test_short_jumps(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 @pytest.mark.usefixtures("exchanging")
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("workers", [2, 7])
+@pytest.mark.parametrize("workers", [3, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dense", [0, 10**9], ids=["lists", "bits"])
 def test_every_pass_is_divided(monkeypatch: pytest.MonkeyPatch, name: str, workers: int, dense: int) -> None:
     """The workers exchange lists or bits in each pass."""
@@ -332,7 +332,7 @@ def test_threads_of_kernels(monkeypatch: pytest.MonkeyPatch, name: str, dense: i
 
 
 @pytest.mark.parametrize("name", RICH)
-@pytest.mark.parametrize("workers", [2, 7])
+@pytest.mark.parametrize("workers", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_exchanges_do_not_change_the_bands(monkeypatch: pytest.MonkeyPatch, name: str, workers: int) -> None:
     """Which passes are divided depends on times. The bands do not."""
     found = []
@@ -445,7 +445,9 @@ def test_stopped_at_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*RICH, "two cores"])
 @pytest.mark.parametrize("bands_per_worker", [1, 2, 10_000])
-@pytest.mark.parametrize("workers", [(1, 1), (16, 1), (1, 7), (2, 3, 1, 7)])
+@pytest.mark.parametrize(
+    "workers", [(1, 1), (2, 3, 1, 7), *(pytest.param(w, marks=pytest.mark.slow) for w in ((16, 1), (1, 7)))]
+)
 def test_stopped_and_resumed(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, name: str, bands_per_worker: int, workers: tuple[int, ...]
 ) -> None:
@@ -517,7 +519,7 @@ class Losing:
 
 @pytest.mark.usefixtures("exchanging", "fine")
 @pytest.mark.parametrize("name", ["two cores"])
-@pytest.mark.parametrize("overshot", [0, 3])
+@pytest.mark.parametrize("overshot", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_a_lost_worker(monkeypatch: pytest.MonkeyPatch, name: str, overshot: float) -> None:
     """In whatever exchange a worker is lost, the others are at a threshold, and go on from there without it."""
     monkeypatch.setattr(f"{FILTERING}.OVERSHOT", overshot)
