@@ -51,7 +51,8 @@ def _write(values, cuts, starts, positions):
 
 
 @cached_njit(parallel=True)
-def _count_marks(words, cuts, found):
+def count_bits(words, cuts, found):
+    """How many bits are set in the words of each part."""
     for run in prange(found.size):
         marks = np.uint64(0)
         for i in range(cuts[run], cuts[run + 1]):
@@ -135,7 +136,7 @@ def _positions_of_marks(marks: NDArray[np.bool_]) -> IntArray:
     words, runs = marks[first:last].view(np.uint64), get_num_threads()
     cuts = np.linspace(0, len(words), runs + 1).astype(np.int64)
     found = np.empty(runs, np.int64)
-    _count_marks(words, cuts, found)
+    count_bits(words, cuts, found)
     ends = len(before) + np.cumsum(found)
     positions = np.empty(int(ends[-1]) + len(after), np.int32)
     positions[: len(before)], positions[int(ends[-1]) :] = before, after

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
-from ..arrays.bits import lowest_bit, popcount
-from ..arrays.gather import join, take
+from ..arrays.bits import lowest_bit
+from ..arrays.gather import count_bits, join, take
 from .cascade import set_to
 
 Words = NDArray[np.uint32]
@@ -44,15 +44,6 @@ def _write(delta, cuts, words, amounts, found, most):
             words[at] = word
         found[part] = to
         most[part] = -least
-
-
-@cached_njit(parallel=True)
-def _count_bits(words, cuts, found):
-    for part in prange(found.size):
-        n = np.uint64(0)
-        for at in range(cuts[part], cuts[part + 1]):
-            n += popcount(words[at])
-        found[part] = n
 
 
 @cached_njit(parallel=True)
@@ -141,7 +132,7 @@ def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[
         words = places.view(np.uint64)
         cuts = even_cuts(len(words))
         counted = np.zeros(len(cuts) - 1, np.int64)
-        _count_bits(words, cuts, counted)
+        count_bits(words, cuts, counted)
         starts, found = np.cumsum(counted) - counted, np.empty(len(cuts) - 1, np.int64)
         _lower_bits(words, amounts, first, cuts, starts, values, limit, weak, found)
     else:
