@@ -23,8 +23,8 @@ from .live_rows import LiveRows
 from .scan import Live, below, not_removed
 
 EDGE_WORK = 50
-"""Work of the removal of an edge, besides its triangles, in removals of a triangle: its rows are read. Fitted to bands
-of R-MAT 20, uk-2007-05_100000, cnr-2000 and ego-Twitter.
+"""Work of the removal of an edge, besides its triangles, in removals of a triangle: its rows are read. Chosen from
+the times of bands of R-MAT 20; docs/engineering/bands.md.
 """
 RENUMBER_AT = 0.7
 """Edges are numbered anew when less than this share of them is left."""
