@@ -41,7 +41,7 @@ WORKER_EDGE_BYTES = 42
 WORKER_COPY_BYTES = 47
 """Memory of a copy in a worker process."""
 BAND_COPY_BYTES = 27
-"""Additional memory of a copy in a worker process that peels bands. From one run: R-MAT 20, two workers, the larger one."""
+"""Additional memory of a copy in a worker process that peels bands. From one run of R-MAT 20, two workers."""
 WORKER_VERTEX_BYTES = 85
 """Memory of a vertex in a worker process."""
 HELD_EDGE_BYTES = 12
