@@ -11,6 +11,7 @@
     python -m benchmarks program_orders  exchanges and entries of the synchronous and the asynchronous order
     python -m benchmarks predictions     seconds of searches from all vertices, predicted over actual
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
+    python -m benchmarks gpu_bands       λ in bands: the work of several workers, on one GPU
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
     python -m benchmarks gpu_ranks       PageRank on several GPUs, compared with one

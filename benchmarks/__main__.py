@@ -16,6 +16,7 @@ FOLDERS = {
     "update": "updates",
     "nights": "updates",
     "gpu": "gpus",
+    "gpu_bands": "gpus",
     "gpu_shards": "gpus",
     "gpu_programs": "gpus",
     "gpu_ranks": "gpus",

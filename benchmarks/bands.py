@@ -28,7 +28,8 @@ from benchmarks.common.graphs import Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown
 from benchmarks.kernels import owned_edges
 from edgemill import kernels
-from edgemill.kernels.cpu.peeling.filtering import EDGE_WORK
+from edgemill.kernels.cpu.peeling.filtering import Filtering
+from edgemill.kernels.filters import EDGE_WORK, Frontier, Removed
 from edgemill.kernels.graph import IntArray, Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import BANDS_PER_WORKER, Bands, CoarseFilter
@@ -90,18 +91,19 @@ class CountingFilter(CoarseFilter):
         super().__init__(topology, count, _Alone(workers))
         self.made: list[Pass] = []
 
-    def _pass(self, frontier: IntArray, threshold: int, small: float) -> tuple[IntArray, int]:
+    def _pass(self, frontier: Frontier, small: float) -> tuple[Removed, Frontier]:
         part, workers = self._part, self._sums.workers
-        frontier, work = part.enter(frontier)
+        assert isinstance(part, Filtering)
+        edges, work = part._frontier, part._work  # in the order in which workers divide them
         before = part.count.copy()
-        self._passes += 1
-        following = part.remove_all(frontier, threshold)
-        destroyed = kernels.take(part.destroyed, frontier).astype(np.int64)
+        removed, following = part.remove_alone(0)
+        destroyed = kernels.take(part._destroyed, edges).astype(np.int64)
         cuts = np.searchsorted(work, np.linspace(0, int(work[-1]), workers + 1)[1:-1])
         shares = np.array([own.sum() + EDGE_WORK * len(own) for own in np.split(destroyed, cuts)])
-        alike = int(work[-1]) < small
-        self.made.append(Pass(len(frontier), shares, alike, _changed(part.count, before), part.left))
-        return following, int(destroyed.sum())
+        self.made.append(Pass(len(edges), shares, frontier.work < small, _changed(part.count, before), part.left))
+        self._passes += removed.passes
+        self._removed += removed.triangles
+        return removed, following
 
     def _agreed(self, values: list[int]) -> list[list[int]]:
         return [values]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import Backend, Cascade, Fixpoint, Peeling
+from .backend import Backend, Cascade, Fixpoint, Mask, Peeling
+from .filters import Changes, Filtering
 from .graph import Adjacency, IntArray, LongArray, Nested, Topology
 from .runtime import threads
 from .runtime.device import device, finished_to_host, on_host, to_device, to_host, trim
@@ -29,9 +30,11 @@ threads.set_passive_waiting()
 __all__ = [
     "adjacency",
     "cascade",
+    "changes",
     "compact",
     "count_by_third_vertex",
     "device",
+    "filtering",
     "finished_to_host",
     "fixpoint",
     "intersect",
@@ -158,7 +161,12 @@ def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
 
 
 def peeling(
-    topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+    topology: Topology,
+    count: IntArray,
+    low: IntArray | None = None,
+    level: int = 0,
+    levels: int = 0,
+    higher: Mask | None = None,
 ) -> Peeling:
     """Peel a subgraph whose edges have `count` int32 [edges] triangles.
 
@@ -166,8 +174,27 @@ def peeling(
     of several levels. After each call `low` int32 [edges] is λ of the removed edges, `count` the remaining triangles of
     the others (negative for removed edges), `level` the next level and `levels` the number of levels that had edges.
     Another peeling that gets these four continues from there.
+
+    With `higher` [edges] the others are a band of levels, whose counts are those at `level`. The edges of higher bands
+    remain, `left` and `low` are without them, and their counts are not read.
     """
-    return _backend(topology.low).Peeling(topology, count, low, level, levels)
+    return _backend(topology.low).Peeling(topology, count, low, level, levels, higher)
+
+
+def filtering(topology: Topology, count: IntArray, rows: Any = None) -> Filtering:
+    """Remove the edges of a graph with fewer triangles than thresholds, pass by pass, on one of several workers.
+
+    `count` int32 [edges] are the triangles of each edge, all edges being left; it is changed. `rows` are those of
+    `adjacency`, if there are any. In a pass a worker removes its share of the edges; the sums over all workers are then
+    subtracted from the counts, which are the same everywhere. The method is that of PKT (Kabir and Madduri, HPEC 2017),
+    with jumps over levels.
+    """
+    return _backend(topology.low).Filtering(topology, count, rows)
+
+
+def changes(count: IntArray, amounts: IntArray) -> Changes:
+    """What one worker of several adds to a sum: `amounts` int32 [edges], by which the sum lowers `count` everywhere."""
+    return _backend(count).Changes(count, amounts)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> Cascade:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .filters import Changes, Filtering, Words
 from .graph import IntArray, LongArray, Nested, Topology
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
 
-Words = NDArray[np.uint32]
 Mask = NDArray[np.bool_]
 
 
@@ -91,8 +91,18 @@ class Backend(Protocol):
     def compact(self, rows: Any, live: Mask) -> Any: ...
 
     def Peeling(
-        self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+        self,
+        topology: Topology,
+        count: IntArray,
+        low: IntArray | None = None,
+        level: int = 0,
+        levels: int = 0,
+        higher: Mask | None = None,
     ) -> Peeling: ...
+
+    def Filtering(self, topology: Topology, count: IntArray, rows: Any = None) -> Filtering: ...
+
+    def Changes(self, count: IntArray, amounts: IntArray) -> Changes: ...
 
     def Cascade(self, topology: Topology, rows: Any) -> Cascade: ...
 

@@ -37,13 +37,13 @@ def run_clique(
     Messages go one way only. `whole` is for peeling on a GPU, in plain rows or in `compact_rows`. Peeling has one
     partition here: several are peeled as shards, which `tasks.shards` warms.
     """
+    if whole:
+        graph = whole_graph(whole_cliques(space))
+        return [peel_intervals(graph, peel(graph, most_plain=0 if compact_rows else None))]
     count = 1 if method == "peel" else min(partitions, 2)
     owned = [_owned(p, count) for p in range(count)]
     if space is MemorySpace.DEVICE:
         owned = list(map(ingest.owned_to_device, owned))
-    if whole:
-        graph = whole_graph(owned[0])
-        return [peel_intervals(graph, peel(graph, most_plain=0 if compact_rows else None))]
     lists = [send_lists(edges, count) for edges in owned]
     counted = [count_triangles(edges, collect(p, lists)) for p, edges in enumerate(owned)]
     replies = [found.replies for found in counted]
@@ -51,6 +51,11 @@ def run_clique(
     if method == "peel":
         return [peel_intervals(subgraphs[0], peel(subgraphs[0]))]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
+
+
+def whole_cliques(space: MemorySpace) -> OwnedEdges:
+    """The cliques as the only partition, with arrays in `space`."""
+    return ingest.owned_to_device(_owned(0, 1)) if space is MemorySpace.DEVICE else _owned(0, 1)
 
 
 def load_packing(space: MemorySpace) -> None:

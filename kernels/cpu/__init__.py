@@ -1,6 +1,6 @@
 """The CPU backend: Numba kernels over NumPy arrays. Implements `kernels.backend.Backend`.
 
-May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with `adjacency`.
+May import `kernels.graph`, `kernels.filters`, `kernels.in_rows` and `kernels.runtime`. Start with `adjacency`.
 `peeling` removes edges, `arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs`
 gathers of vertex programs. `kernels` documents the operations below. Those of shards are loaded at their first use.
 """
@@ -30,6 +30,8 @@ from .fixpoint import Fixpoint
 from .intersect import intersect
 from .nest import nest
 from .peeling.cascade import Cascade
+from .peeling.changes import Changes
+from .peeling.filtering import Filtering
 from .peeling.peel import Peeling
 from .peeling.scan import reband
 
@@ -42,6 +44,8 @@ remove_unused()
 
 __all__ = [
     "Cascade",
+    "Changes",
+    "Filtering",
     "Fixpoint",
     "Peeling",
     "adjacency",

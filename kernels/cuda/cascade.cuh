@@ -23,6 +23,9 @@
 #ifndef BANDS
 #define BANDS 0
 #endif
+#ifndef COUNTS_TRIANGLES
+#define COUNTS_TRIANGLES 0  // whether rounds add up the triangles that they remove
+#endif
 constexpr int BLOCKS = 2;  // of a multiprocessor; docs/engineering/gpu-kernels.md has times with other values
 constexpr int CHUNK = 8;  // most edges that a warp processes at a time
 constexpr int ENTRIES = 4;  // entries of a row that a lane loads at once
@@ -67,6 +70,9 @@ struct Removal {
     uint32* candidate_count;
     bool silent;  // adds neither candidates nor edges to the queue: the caller scans all counts after this round
 #endif
+#if COUNTS_TRIANGLES
+    unsigned long long* triangles;
+#endif
 };
 
 enum State { REMAINS, LEAVING, REMOVED };
@@ -95,9 +101,10 @@ __device__ __forceinline__ void after_decrement(const Removal& removal, int edge
 
 struct Losers {
     bool f, g;
+    bool removed;  // e removes the triangle
 };
 
-// Whether f and g lose their triangle with e, which is removed in this round.
+// Which of f and g lose their triangle with e, which is removed in this round.
 __device__ __forceinline__ Losers losers_of(const Removal& removal, int e, int f, int g, int count_f, int count_g) {
     const State state_f = state_of(removal, count_f), state_g = state_of(removal, count_g);
     const bool f_here = state_f == REMAINS || (state_f == LEAVING && e < f);
@@ -105,9 +112,9 @@ __device__ __forceinline__ Losers losers_of(const Removal& removal, int e, int f
 #if BANDS
     const int here = removal.band[e], band_f = removal.band[f], band_g = removal.band[g];
     const bool f_remains = band_f > here || (band_f == here && f_here), g_remains = band_g > here || (band_g == here && g_here);
-    return {band_f == here && state_f == REMAINS && g_remains, band_g == here && state_g == REMAINS && f_remains};
+    return {band_f == here && state_f == REMAINS && g_remains, band_g == here && state_g == REMAINS && f_remains, f_remains && g_remains};
 #else
-    return {state_f == REMAINS && g_here, state_g == REMAINS && f_here};
+    return {state_f == REMAINS && g_here, state_g == REMAINS && f_here, f_here && g_here};
 #endif
 }
 
@@ -125,8 +132,19 @@ struct Work {
 };
 static_assert(sizeof(Work) == WORK_BYTES, "the shared memory that Python reserves for each warp");
 
-// A warp lowers the counts for its found triangles, BATCH a lane at once.
-__device__ __forceinline__ void lower_counts(const Work& work, int found, const Removal& removal) {
+// Lengths of a warp's lists.
+struct Pending {
+    int lookups;
+    int triangles;
+#if COUNTS_TRIANGLES
+    int removed;  // triangles that this lane has removed
+#endif
+};
+
+// A warp lowers the counts for its found triangles, BATCH a lane at once. None is pending then.
+__device__ __forceinline__ void lower_counts(const Work& work, Pending& pending, const Removal& removal) {
+    const int found = pending.triangles;
+    pending.triangles = 0;
     __syncwarp();
     for (int base = 0; base < found; base += 32 * BATCH) {
         int f[BATCH], g[BATCH], count_f[BATCH], count_g[BATCH];
@@ -143,6 +161,9 @@ __device__ __forceinline__ void lower_counts(const Work& work, int found, const 
             if (f[k] < 0) continue;
             const int h = base + k * 32 + (threadIdx.x & 31);
             const Losers lost = losers_of(removal, work.e[h], f[k], g[k], count_f[k], count_g[k]);
+#if COUNTS_TRIANGLES
+            pending.removed += lost.removed;
+#endif
             if (!lost.f) f[k] = -1;
             if (!lost.g) g[k] = -1;
         }
@@ -178,12 +199,6 @@ __device__ __forceinline__ int load_rows(Work& work, int slot, int edge, const G
     work.longer[slot] = ends.longer;
     return (ends.shorter.length + UNIT - 1) / UNIT;
 }
-
-// Lengths of a warp's lists.
-struct Pending {
-    int lookups;
-    int triangles;
-};
 
 // A warp stores the triangle of each lane with g >= 0.
 __device__ __forceinline__ void add_triangle(Work& work, Pending& pending, int e, int f, int g) {
@@ -240,10 +255,7 @@ __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const 
         }
         pending.lookups += __popc(lanes);
     }
-    if (pending.triangles > TRIANGLES - UNIT) {
-        lower_counts(work, pending.triangles, removal);
-        pending.triangles = 0;
-    }
+    if (pending.triangles > TRIANGLES - UNIT) lower_counts(work, pending, removal);
     __syncwarp();
 }
 
@@ -282,10 +294,7 @@ __device__ __forceinline__ void process_unit(
         for (int k = 0; k < ENTRIES; ++k) {
             add_triangle(work, pending, work.edge[i], mine[k].y, mine[k].x < 0 ? -1 : find_in_short(longer, graph.entry, mine[k].x));
         }
-        if (pending.triangles > TRIANGLES - UNIT) {
-            lower_counts(work, pending.triangles, removal);
-            pending.triangles = 0;
-        }
+        if (pending.triangles > TRIANGLES - UNIT) lower_counts(work, pending, removal);
         return;
     }
 #if !BANDS
@@ -362,20 +371,30 @@ __device__ __forceinline__ void process_part(
     __syncwarp();
 }
 
+// A warp ends its part of a round: it lowers the counts for its last triangles.
+__device__ __forceinline__ void finish(Work& work, Pending& pending, const Removal& removal) {
+    lower_counts(work, pending, removal);
+#if COUNTS_TRIANGLES
+    const int removed = warp_sum(pending.removed);
+    if (removed && (threadIdx.x & 31) == 0) atomicAdd(removal.triangles, static_cast<unsigned long long>(removed));
+    pending.removed = 0;
+#endif
+}
+
 // Runs one round, which removes frontier[0 .. edges), and the barrier after it. Returns the tail of the queue. The round has three
 // `counters`, 0 at the start: edges processed, heavy parts, heavy parts processed.
 __device__ __forceinline__ uint32 run_round(
     Work& work, const int* frontier, uint32 edges, uint32* counters, int2* heavy, Barrier* barrier, const Graph& graph,
     const Removal& removal) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
-    Pending pending = {0, 0};
+    Pending pending = {};
     if (edges <= warps) {
         const uint32 parts = warps / edges, part = warp / edges;
         if (part < parts) {
             const int edge = __ldcg(&frontier[warp % edges]);
             process_part(work, edge, static_cast<int>(part), 0x7FFFFFFF, static_cast<int>(parts), pending, graph, removal);
         }
-        lower_counts(work, pending.triangles, removal);
+        finish(work, pending, removal);
         return grid_barrier(barrier, removal.tail);
     }
     const uint32 chunk = max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * 8)));
@@ -383,15 +402,14 @@ __device__ __forceinline__ uint32 run_round(
         const int size = static_cast<int>(min(chunk, edges - first));
         process_chunk(work, frontier, first, size, pending, heavy, &counters[1], graph, removal);
     }
-    lower_counts(work, pending.triangles, removal);
+    finish(work, pending, removal);
     const uint32 tail = grid_barrier(barrier, removal.tail);
     const uint32 parts = min(__ldcg(&counters[1]), HEAVY);
     if (parts == 0) return tail;
-    pending.triangles = 0;
     for (uint32 p = warp; p < parts; p = next_items(&counters[2], 1, parts, warps)) {
         const int2 part = __ldcg(&heavy[p]);
         if (part.x >= 0) process_part(work, part.x, part.y * SPLIT, (part.y + 1) * SPLIT, 1, pending, graph, removal);
     }
-    lower_counts(work, pending.triangles, removal);
+    finish(work, pending, removal);
     return grid_barrier(barrier, removal.tail);
 }

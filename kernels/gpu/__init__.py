@@ -1,6 +1,6 @@
 """The GPU backend: CUDA kernels over CuPy arrays. Implements `kernels.backend.Backend`; importing it imports CuPy.
 
-May import `kernels.graph`, `kernels.runtime`, `kernels.shard_sums` and `kernels.cpu.shards.meeting`.
+May import `kernels.graph`, `kernels.filters`, `kernels.runtime`, `kernels.shard_sums` and `kernels.cpu.shards.meeting`.
 Start with `peel`, then `runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of
 their counterparts in `kernels.cpu`. What exists on GPUs alone (`whole`, and mail and peeling in `shards`) is
 imported from its module.
@@ -21,6 +21,8 @@ from .arrays import (
     take,
 )
 from .cascade import Cascade
+from .changes import Changes
+from .filtering import Filtering
 from .fixpoint import Fixpoint
 from .intersect import intersect
 from .nest import nest
@@ -31,6 +33,8 @@ from .shards.third_vertex import count_by_third_vertex, merge_rows, third_vertex
 
 __all__ = [
     "Cascade",
+    "Changes",
+    "Filtering",
     "Fixpoint",
     "Peeling",
     "adjacency",

@@ -35,18 +35,21 @@ def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> 
     return support, gain, outer
 
 
-def supports(offsets: Any, high: Any) -> Any:
+def supports(offsets: Any, high: Any, share: int = 0, shares: int = 1) -> Any:
     """The triangles of each edge of a whole graph, int32 [edges]; `offsets` and `high` are its oriented CSR.
 
-    If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own.
+    If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own. With `shares`
+    only the triangles of every so many-th list are counted.
     """
     # First, as this returns unused memory: the supports then get memory that they share with no other array.
     parts = _parts(offsets, len(high))
     support = cupy.zeros(len(high), np.int32)
     for first, last, begin, end in parts:
         # Views: no edge is another partition's, and an edge's place in its list is its number.
-        members, gain = high[begin:end], support[begin:end]
-        _find(offsets[first : last + 1] - begin, members, offsets, high, 0, support, gain, 0)
+        members, gain, starts = high[begin:end], support[begin:end], offsets[first : last + 1] - begin
+        if shares > 1:  # -1 is a member that is not looked up
+            members = cupy.where((row_numbers(starts) + first) % shares == share, members, np.int32(-1))
+        _find(starts, members, offsets, high, 0, support, gain, 0)
     return support
 
 

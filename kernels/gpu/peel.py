@@ -8,6 +8,7 @@ import cupy
 import numpy as np
 
 from ..graph import GONE, Topology
+from .arrays.total import total
 from .arrays.transfer import wait_for
 from .rows import adjacency, trim
 from .runtime.constants import FRONTIER_BINS
@@ -22,6 +23,8 @@ GROUPED_EDGES = 2**28
 """Fewest edges of a graph whose frontiers are grouped by higher ends. Smaller graphs gain less than this takes."""
 _GROUPED = 0.25
 """The largest frontier that is grouped, as a share of the edges."""
+_NEVER = 2**30
+"""Count of an edge of a higher band: no level reaches it, however many triangles the edge loses."""
 MAX_ROUNDS = 1000
 """Rounds of one launch, about a tenth of a second. Time limits and progress are checked between launches."""
 
@@ -32,19 +35,25 @@ class Peeling:
     When few edges remain they get new, consecutive numbers, so that their counts are close together in memory.
     """
 
-    def __init__(self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0) -> None:
-        self.left = topology.edges
+    def __init__(
+        self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0, higher: Any = None
+    ) -> None:
         self.level, self.levels = level, levels
+        self._higher = 0
+        if higher is not None:
+            self._higher = total(higher)
+            count = cupy.where(higher, np.int32(_NEVER), count)
+        self.left = topology.edges - self._higher
         self._in_rows = 0
         self._removed_at: Any = None
         self._origin: Any = None  # [present edges] original numbers; None if the numbers have not changed
         if low is None:
             self._low = cupy.zeros(topology.edges, np.int32)
-            self._start(topology, count.copy())
+            self._start(topology, count.copy() if higher is None else count)
         else:
             self._low, self._topology, self._count = low.copy(), topology, count
             self._shrink()
-            self.left = len(self._count)
+            self.left = len(self._count) - self._higher
 
     @property
     def low(self) -> Any:
@@ -68,19 +77,20 @@ class Peeling:
         edges = len(self._count)
         shrink_at, trim_at = next(shares for fewest, *shares in COMPACTION if edges >= fewest)
         shrink_to = int(shrink_at * edges)
-        stop_at = max(shrink_to, int(trim_at * self._in_rows))
+        stop_at = max(shrink_to, int(trim_at * self._in_rows), self._higher)
         limits = (np.uint32(stop_at), np.uint32(MAX_ROUNDS))
         size = (np.int32(edges),)
         grouping = (np.int32(self._topology.vertices), self._grouped, np.uint32(len(self._grouped)), self._bins)
         lists = (self._count, self._candidates, self._removed_at)
         self._rounds.launch("peel", self._rows, *lists, *limits, *grouping, size=size)
         removed, _, _, self.level, self.levels = wait_for(self._rounds.state[:5]).tolist()
-        self.left = edges - removed
-        if 0 < self.left <= shrink_to:
+        present = edges - removed
+        self.left = present - self._higher
+        if self.left and present <= shrink_to:
             self._shrink()
         elif self.left:
             trim(self._rows, self._count)
-            self._in_rows = self.left
+            self._in_rows = present
 
     def _start(self, topology: Topology, count: Any) -> None:
         self._topology, self._count = topology, count

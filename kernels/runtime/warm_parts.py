@@ -153,8 +153,9 @@ def _warm_filter() -> None:
     topology, _, _ = _triangle()
     part = Filtering(topology, np.ones(3, np.int32), _triangle_rows())
     part.survey(0)
-    set_to(np.zeros(3, np.int8), part.below(2), 0)
-    part.remove_all(part.enter(part.below(2))[0], 2)
+    part.find(2)
+    part.remove_alone(0)
+    set_to(np.zeros(3, np.int8), np.zeros(1, np.int32), 0)
 
 
 def _warm_changes() -> None:

@@ -24,7 +24,7 @@ def triangulate_partitions(
     """Find every triangle once. Returns [partitions] OwnedRows, Subgraph and PartitionCounts.
 
     `owned` [partitions] are OwnedEdges. From here to the end of bounding all arrays are on the device that computes.
-    With `whole` the only partition becomes a WholeGraph instead of a Subgraph: peeling on a GPU needs nothing else.
+    With `whole` the only partition becomes a WholeGraph instead of a Subgraph: peeling on GPUs needs nothing else.
     `count` gives the triangles of each edge of the only partition, if several workers count them.
     """
     partitions = len(owned)
@@ -33,7 +33,7 @@ def triangulate_partitions(
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
         holding = engine.for_partitions()
         if whole:
-            subgraphs = _count_whole(holding, owned, stage)
+            subgraphs = _count_whole(holding, owned, stage, count)
         elif count is not None:
             counted = holding.map("counted", triangulate.counted_before, [(owned[0], count(owned[0]))])
             subgraphs = holding.map("subgraph", subgraph.build_subgraph, [(owned[0], counted[0], 1, {})])
@@ -44,12 +44,15 @@ def triangulate_partitions(
     return rows, subgraphs, counts
 
 
-def _count_whole(engine: TaskEngine, owned: Sequence[Future], stage: Stage) -> list[Future]:
+def _count_whole(
+    engine: TaskEngine, owned: Sequence[Future], stage: Stage, count: Callable[[Future], Future] | None
+) -> list[Future]:
     """The only partition as a WholeGraph, on the GPU."""
     workers = engine.partition_workers
     owned = engine.map("to-device", ingest.owned_to_device, [(o,) for o in owned], workers)
     engine.wait(owned, stage)
-    graphs = engine.map("count-triangles", whole_graph, [(o,) for o in owned], workers)
+    arguments = [(o,) if count is None else (o, count(o)) for o in owned]
+    graphs = engine.map("count-triangles", whole_graph, arguments, workers)
     engine.wait(graphs, stage)
     return graphs
 

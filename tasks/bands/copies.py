@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.peeling.changes import lower, owned
+from ...kernels.cpu.peeling.changes import owned
 from ...kernels.cpu.whole_triangles import count_whole
 from ...kernels.graph import IntArray, LongArray, Topology
 from ..errors import InternalError
 from ..graph.subgraph import Subgraph
-from ..graph.whole_graph import check_alone
+from ..graph.whole_graph import WholeGraph, check_alone
 from ..ingest import OwnedEdges
 from ..messages import Payload
 from ..shards.carriers.carrier import Carrier
@@ -41,7 +43,12 @@ class GraphCopy(OrientedLists):
 
     def topology(self) -> Topology:
         """The graph for kernels."""
-        return Topology(kernels.row_numbers(owned(self.offsets)), owned(self.high), len(self.offsets) - 1)
+        return Topology(kernels.row_numbers(_own(self.offsets)), _own(self.high), len(self.offsets) - 1)
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    """An array for kernels, which may be one of another worker."""
+    return owned(array) if kernels.on_host(array) else array
 
 
 def oriented_lists(edges: OwnedEdges) -> OrientedLists:
@@ -49,12 +56,16 @@ def oriented_lists(edges: OwnedEdges) -> OrientedLists:
     return OrientedLists(edges.offsets, edges.high)
 
 
-def graph_copy(subgraph: Subgraph) -> GraphCopy:
+def graph_copy(graph: Subgraph | WholeGraph) -> GraphCopy:
     """Task: what other workers need of the only partition. Raises InternalError for a subgraph with ghosts."""
-    check_alone(subgraph)
-    topology = subgraph.topology
-    offsets = np.searchsorted(topology.low, np.arange(topology.vertices + 1, dtype=np.int32)).astype(np.int64)
-    return GraphCopy(offsets, topology.high, subgraph.first_counts())
+    if isinstance(graph, WholeGraph):
+        kept = kernels.nonzero(graph.support)
+        offsets = np.searchsorted(kept, graph.offsets).astype(np.int64)
+        return GraphCopy(offsets, kernels.take(graph.high, kept), kernels.take(graph.support, kept))
+    check_alone(graph)
+    topology = graph.topology
+    vertices = np.arange(topology.vertices + 1, dtype=np.int32, like=topology.low)
+    return GraphCopy(np.searchsorted(topology.low, vertices).astype(np.int64), topology.high, graph.first_counts())
 
 
 def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
@@ -63,16 +74,15 @@ def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
     Raises InternalError unless all triangles arrive; as `Carrier.exchange`.
     """
     sums = Sums(carrier)
-    support, gain = count_whole(owned(lists.offsets), owned(lists.high), sums.rank, sums.workers)
-    support += gain
-    packed, facts = sums.add(-support, support[:0], True, ())
-    if sums.rank:
-        return None
-    total, arrived = np.zeros(len(lists), np.int32), 0
-    for words, first in packed:
-        arrived += lower(words, first, total, 0)[1]
-    if arrived != sum(own[0] for own in facts) or arrived % 3:
-        raise InternalError(
-            f"the workers counted {sum(own[0] for own in facts):,} edges of triangles, {arrived:,} arrived"
-        )
-    return -total
+    if kernels.on_host(lists.high):
+        support, gain = count_whole(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)
+        support += gain
+    else:
+        from ...kernels.gpu.intersect import supports  # imports CuPy
+
+        support = supports(lists.offsets, lists.high, sums.rank, sums.workers)
+    changes = kernels.changes(np.zeros_like(support), support)
+    sums.add(changes)
+    if kernels.total(changes.count) % 3:
+        raise InternalError(f"the workers counted {-kernels.total(changes.count):,} edges of triangles")
+    return -changes.count if sums.rank == 0 else None

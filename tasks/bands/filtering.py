@@ -18,15 +18,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ... import kernels
-from ...kernels.cpu.peeling.changes import lower
-from ...kernels.cpu.peeling.filtering import EDGE_WORK, Filtering, Survey
+from ...kernels.filters import EDGE_WORK, Filtering, Frontier, Removed, Survey
 from ...kernels.graph import IntArray, LongArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import ClusterLost, InternalError
-from .sums import DENSE, Sums
+from .sums import Sums
 
-BANDS_PER_WORKER = 2
-"""Bands of each worker, if all have the work that they should have."""
+BANDS_PER_WORKER, BANDS_PER_GPU = 2, 1
+"""Bands of each worker, if all have the work that they should have. On a GPU the rows of a band take longer to make
+than an uneven division costs.
+"""
 STEP, LEAST_STEP = 2, 16
 """A jump takes at most one more level for each STEP levels that are gone, or LEAST_STEP: farther ones may set off a
 long cascade.
@@ -83,6 +84,10 @@ class Bands(SizedArrays):
         """The last threshold."""
         return self.stops[-1] if self.stops else 0
 
+    def numbered(self) -> IntArray:
+        """[edges] the band of each edge; the number of bands for edges that are left to the filter."""
+        return np.where(self.band < 0, np.int32(len(self.stops)), self.band)
+
     def first_level(self, band: int) -> int:
         """The first level of a band."""
         return self.stops[band - 1] if band else 0
@@ -95,7 +100,7 @@ class CoarseFilter:
         """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given."""
         self._sums = sums
         if before is None:
-            self._band = np.full(topology.edges, -1, np.int32)
+            self._band = np.full_like(count, -1)
             self._start = count.copy()
             self._stops: list[int] = []
             self._work: list[int] = []
@@ -112,16 +117,17 @@ class CoarseFilter:
         self._exchanges, self._bytes = figures.exchanges, figures.bytes
         self._number: IntArray | None = None
         if before is None:
-            self._part = Filtering(topology, self._start.copy())
+            self._part: Filtering = kernels.filtering(topology, self._start.copy())
         else:
             self._number = kept = kernels.nonzero(self._band < 0)
             part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
-            self._part = Filtering(part, kernels.take(self._start, kept))
+            self._part = kernels.filtering(part, kernels.take(self._start, kept))
         self._opened: IntArray | None = None
         """[edges of the part] counts at the start of the last band, if that may still grow."""
         self._factor, self._too_far = 1.0, 0
         self._all = self._total + EDGE_WORK * topology.edges
-        self._aim = self._all / (BANDS_PER_WORKER * sums.workers)
+        bands = BANDS_PER_WORKER if kernels.on_host(count) else BANDS_PER_GPU
+        self._aim = self._all / (bands * sums.workers)
         self._seconds, self._rate = sums.seconds(), 0.0
 
     @property
@@ -214,7 +220,7 @@ class CoarseFilter:
             self._append(stop, work, single)
             self._opened = start
         numbers = self._numbers(gone)
-        kernels.store(self._band, numbers, np.full(len(gone), len(self._stops) - 1, np.int32))
+        kernels.store(self._band, numbers, np.full_like(gone, len(self._stops) - 1))
         assert self._opened is not None
         kernels.store(self._start, numbers, kernels.take(self._opened, gone))
 
@@ -243,46 +249,30 @@ class CoarseFilter:
         """
         removed, work, first = 0, 0, 0
         small = SMALL * self._all / self._sums.workers
-        frontier = self._part.below(threshold)
-        while len(frontier):
-            edges = len(frontier)
-            frontier, triangles = self._pass(frontier, threshold, small)
-            did = triangles + EDGE_WORK * edges
-            removed, work, first = removed + triangles, work + did, first or did
-            if work > most or (most < np.inf and did > OVERSHOT * first and did > small):
+        frontier = self._part.find(threshold)
+        while frontier.edges:
+            did, frontier = self._pass(frontier, small)
+            removed, work, first = removed + did.triangles, work + did.work, first or did.work
+            if work > most or (most < np.inf and did.work > OVERSHOT * first and did.work > small):
                 return False, removed, work
         return True, removed, work
 
-    def _pass(self, frontier: IntArray, threshold: int, small: float) -> tuple[IntArray, int]:
-        """One pass. Gives the edges of the next one, and the triangles that went."""
+    def _pass(self, frontier: Frontier, small: float) -> tuple[Removed, Frontier]:
+        """One pass, or several small ones. Gives what was removed, and the edges of the next pass."""
         part, workers = self._part, self._sums.workers
-        frontier, work = part.enter(frontier)
-        listed = int(work[-1])
-        self._passes += 1
-        if workers == 1 or listed < max(small, self._seconds * self._rate * workers / (workers - 1)):
-            following = part.remove_all(frontier, threshold)
-            removed = int(kernels.take(part.destroyed, frontier).sum(dtype=np.int64))
+        alone = max(small, self._seconds * self._rate * workers / max(workers - 1, 1))
+        if workers == 1 or frontier.work < alone:
+            removed, following = part.remove_alone(int(alone))
         else:
-            cuts = np.searchsorted(work, np.linspace(0, int(work[-1]), workers + 1)[1:-1])
-            first, stop = ([0, *cuts.tolist(), len(frontier)][i] for i in (self._sums.rank, self._sums.rank + 1))
             started = time.perf_counter()
-            share = frontier[first:stop]
-            lowered = part.lose(share)
-            went = int(kernels.take(part.destroyed, share).sum(dtype=np.int64))
-            passed = int(1e6 * (time.perf_counter() - started)) + 1
-            dense = (listed - EDGE_WORK * len(frontier)) * DENSE > part.topology.edges
-            packed, facts = self._sums.add(part.delta, lowered, dense, (went, passed))
-            own, times, sent = (sum(values) for values in zip(*facts, strict=True))
-            self._rate = 1e6 * (own + EDGE_WORK * len(frontier)) / times
-            lowered_here = [lower(words, at, part.count, threshold) for words, at in packed]
-            arrived = sum(amount for _, amount in lowered_here)
-            if arrived != sent:
-                raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")
-            following = kernels.join([weak for weak, _ in lowered_here])
-            part.remove(frontier)
-            removed = own
-        self._removed += removed
-        return following, removed
+            triangles = part.remove_share(self._sums.rank, workers)
+            facts = self._sums.add(part, (triangles, int(1e6 * (time.perf_counter() - started)) + 1))
+            triangles, microseconds = (sum(values) for values in zip(*facts, strict=True))
+            removed, following = Removed(frontier.edges, triangles, 1), part.end_pass()
+            self._rate = 1e6 * removed.work / microseconds
+        self._passes += removed.passes
+        self._removed += removed.triangles
+        return removed, following
 
     def _survey(self, threshold: int) -> Survey:
         """The counts at a threshold, which the workers compare."""

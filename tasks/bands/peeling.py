@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import kernels
-from ...kernels.cpu.peeling.peel import BandPeeling
 from ...kernels.graph import IntArray, Topology
 from ..errors import InternalError
 from .filtering import Bands
@@ -22,15 +21,16 @@ def peel_band(
     """
     first, stop = bands.first_level(band), bands.stops[band]
     own = bands.band == band
-    least = int(bands.start[own].min(initial=first))
+    size = kernels.total(own)
+    least = int(kernels.take(bands.start, kernels.nonzero(own)).min()) if size else first
     if least < first:
         raise InternalError(f"band {band} begins at level {first}, and an edge of it has {least} triangles")
     if bands.single[band]:
-        return np.full(np.count_nonzero(own), stop - 1, np.int32)
+        return np.full_like(bands.start, stop - 1, shape=(size,))
     kept = kernels.nonzero(bands.band >= band)
     part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
     higher = kernels.take(bands.band, kept) > band
-    peeling = BandPeeling(part, kernels.take(bands.start, kept), higher, first)
+    peeling = kernels.peeling(part, kernels.take(bands.start, kept), None, first, 0, higher)
     while peeling.left:
         peeling.advance()
         if progress is not None:

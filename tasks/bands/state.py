@@ -13,7 +13,9 @@ from ... import kernels
 from ...kernels.graph import IntArray
 from ...kernels.runtime.sizes import SizedArrays
 from ..bound.intervals import Intervals, intervals
+from ..device import MemorySpace, move_arrays, place_like
 from ..graph.subgraph import Subgraph
+from ..graph.whole_graph import WholeGraph
 from ..messages import Bundle, bundle
 from .filtering import Bands
 
@@ -33,12 +35,12 @@ class BandState(SizedArrays):
     @classmethod
     def of(cls, bands: Bands) -> BandState:
         """The state after the filter, or as far as it has come. Bands of one level are finished."""
-        low = np.zeros(len(bands.band), np.int32)
+        low = np.zeros_like(bands.band)
         single = [i for i, one in enumerate(bands.single) if one]
         if single:
             level = np.zeros(len(bands.stops) + 1, np.int32)
             level[single] = np.array(bands.stops)[single] - 1
-            low = kernels.take(level, bands.band.astype(np.int32))
+            low = kernels.take(np.asarray(level, like=low), bands.numbered())
         state = cls(bands, low, tuple(single), 0)
         return replace(state, left=state._count_left())
 
@@ -48,14 +50,13 @@ class BandState(SizedArrays):
 
     def band_sizes(self) -> NDArray[np.int64]:
         """[bands] edges of each band."""
-        sizes = np.bincount(self.bands.band + np.int32(1), minlength=len(self.bands.stops) + 1)
-        return sizes[1:]  # edges that are left to the filter have band -1
+        return kernels.to_host(kernels.bincount(self.bands.numbered(), len(self.bands.stops) + 1))[:-1]
 
     def with_bands(self, found: Mapping[int, IntArray]) -> BandState:
         """The state with λ of the edges of more bands."""
         low = self.low.copy()
         for band, own in found.items():
-            low[self.bands.band == band] = own
+            kernels.store(low, kernels.nonzero(self.bands.band == band), place_like(low, own))
         state = replace(self, low=low, finished=tuple(sorted({*self.finished, *found})))
         return replace(state, left=state._count_left())
 
@@ -88,6 +89,10 @@ class BandState(SizedArrays):
         """Sums over all workers."""
         return self.bands.figures.exchanges
 
+    def moved(self, space: MemorySpace) -> BandState:
+        """The state with its arrays in this memory."""
+        return replace(self, bands=move_arrays(self.bands, space), low=space.place(self.low))
+
     def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> BandState:
         """The part to store in a checkpoint."""
         return self
@@ -97,18 +102,30 @@ class BandState(SizedArrays):
         return self, bundle(subgraph.partition, {})
 
 
-def band_intervals(subgraph: Subgraph, state: BandState) -> Intervals:
+def band_intervals(graph: Subgraph | WholeGraph, state: BandState) -> Intervals:
     """The interval of each edge: λ of an edge of an unfinished band is in the band, and at most its triangles there.
 
     λ of an edge that is left to the filter is between the last threshold and its triangles.
     """
     if not state.left:
-        return intervals(subgraph, state.low, state.low)
+        return _intervals(graph, state.low, state.low)
     bands = state.bands
     finished = np.zeros(len(bands.stops) + 1, np.bool_)
     finished[list(state.finished)] = True
     first = np.array([*(bands.first_level(i) for i in range(len(bands.stops))), bands.threshold], np.int32)
     last = np.array([*(stop - 1 for stop in bands.stops), np.iinfo(np.int32).max], np.int32)
-    known = finished[bands.band]
-    low = np.where(known, state.low, first[bands.band])
-    return intervals(subgraph, low, np.where(known, state.low, np.minimum(bands.start, last[bands.band])))
+    numbered = bands.numbered()
+    known = np.asarray(finished, like=state.low)[numbered]
+    low = np.where(known, state.low, np.asarray(first, like=state.low)[numbered])
+    high = np.minimum(bands.start, np.asarray(last, like=state.low)[numbered])
+    return _intervals(graph, low, np.where(known, state.low, high))
+
+
+def _intervals(graph: Subgraph | WholeGraph, low: IntArray, high: IntArray) -> Intervals:
+    if isinstance(graph, Subgraph):
+        return intervals(graph, low, high)
+    ends = []
+    for values in (low,) if low is high else (low, high):
+        ends.append(np.zeros_like(graph.support))
+        kernels.store(ends[-1], kernels.nonzero(graph.support), values)
+    return Intervals(ends[0], ends[-1])

@@ -1,4 +1,4 @@
-"""Sums over all workers: each lowers the counts of some edges, and all of them get the sums.
+"""Sums over all workers: each lowers the counts of some edges, and all of them apply the sums.
 
 Worker w adds up what concerns the w-th range of edges, and sends the sums to all: two exchanges of packets.
 """
@@ -11,13 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ... import kernels
-from ...kernels.cpu.peeling.changes import lower, pack_list, pack_range
-from ...kernels.graph import IntArray
+from ...kernels.filters import Changes
+from ..errors import InternalError
 from ..shards.carriers.carrier import Carrier, Words
-
-DENSE = 16
-"""Lowered counts are sent as bits for all edges if at least one in so many is expected to be lowered."""
 
 
 class Sums:
@@ -45,45 +41,40 @@ class Sums:
         packets = self._carrier.exchange(_words(values), [_EMPTY] * self.workers)
         return [packet.common.view(np.uint64).tolist() for packet in packets]
 
-    def add(
-        self, delta: IntArray, lowered: IntArray, dense: bool, values: Sequence[int]
-    ) -> tuple[list[tuple[Words, int]], list[list[int]]]:
-        """The sums of `delta` [edges] over all workers, which clears it, and the `values` of each worker.
+    def add(self, changes: Changes, values: Sequence[int] = ()) -> list[list[int]]:
+        """Lower the counts of `changes` by the sums over all workers. Returns the `values` of each worker.
 
-        `lowered` are the edges whose entries are not 0. All workers pass the same `dense`: whether these are many.
-        Gives for each range of edges the packed sums and its first edge. They are valid until the next call. Raises
-        InternalError unless all amounts arrive.
+        Raises InternalError unless all amounts arrive; as `Carrier.exchange`.
         """
-        cuts = np.linspace(0, len(delta), self.workers + 1).astype(np.int64)
-        firsts = cuts[:-1].tolist()
-        first, stop = cuts[self.rank : self.rank + 2].tolist()
+        cuts = np.linspace(0, len(changes.count), self.workers + 1).astype(np.int64).tolist()
+        first, stop = cuts[self.rank : self.rank + 2]
         self.exchanges += 1
-        if dense:
-            packed = [pack_range(delta, a, b) for a, b in pairwise(cuts.tolist())]
-        else:
-            lowered.sort()
-            packed = [pack_list(delta, own) for own in np.split(lowered, np.searchsorted(lowered, cuts[1:-1]))]
+        packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(amount for _, amount in packed)
         packets = self._carrier.exchange(_words([*values, sent]), [words for words, _ in packed])
         facts = [packet.common.view(np.uint64).tolist() for packet in packets]
         self._count(packet.own for packet in packets)
-        touched = [lower(packet.own, first, delta, 0)[0] for packet in packets]
-        total, _ = pack_range(delta, first, stop) if dense else pack_list(delta, kernels.join(touched))
-        packets = self._carrier.exchange(total, [_EMPTY] * self.workers)
+        for packet in packets:
+            changes.collect(packet.own, first)
+        packets = self._carrier.exchange(changes.pack(first, stop)[0], [_EMPTY] * self.workers)
         self._count(packet.common for packet in packets)
-        return [(packet.common, a) for packet, a in zip(packets, firsts, strict=True)], facts
+        arrived = sum(changes.apply(packet.common, a) for packet, a in zip(packets, cuts, strict=False))
+        sent = sum(own.pop() for own in facts)
+        if arrived != sent:
+            raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")
+        return facts
 
     def _count(self, received: Iterable[Words]) -> None:
         self.bytes += sum(words.nbytes for w, words in enumerate(received) if w != self.rank)
 
     def seconds(self) -> float:
-        """The time of a small sum, the same on all workers: the longest of any. The sums are not counted."""
-        none, times, before = np.zeros(0, np.int32), [], (self.exchanges, self.bytes)
+        """The time of a small sum, the same on all workers: the longest of any. It is not counted."""
+        times = []
         for _ in range(3):
             started = time.perf_counter()
-            self.add(none, none, False, ())
+            self.facts([])
+            self.facts([])
             times.append(time.perf_counter() - started)
-        self.exchanges, self.bytes = before
         return max(own[0] for own in self.facts([int(1e9 * min(times))])) / 1e9
 
 

@@ -1,11 +1,21 @@
-"""Compiles what peeling in bands calls between workers, or loads it from the cache, before a stage is timed."""
+"""Compiles what peeling in bands calls, or loads it from the cache, before a stage is timed."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ... import kernels
 from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...kernels.runtime.cache import compiling
+from ..device import MemorySpace
+from ..graph.whole_graph import whole_graph
+from ..shards.carriers.carrier import MemoryCarrier
+from ..warm import whole_cliques
+from .copies import graph_copy
+from .filtering import CoarseFilter
+from .peeling import peel_band
+from .state import BandState, band_intervals
+from .sums import Sums
 
 
 def warm_bands() -> None:
@@ -18,3 +28,23 @@ def warm_bands() -> None:
         store_release(own, 0, 1)
         own.flags.writeable = False  # words of other workers are read-only
         spin_until_at_least(own, 0, load_acquire(own, 0), 1)
+
+
+def warm_bands_on_gpu() -> None:
+    """Peel some cliques in bands on the GPU."""
+    graph = whole_graph(whole_cliques(MemorySpace.DEVICE))
+    copy = graph_copy(graph)
+    topology, support = copy.topology(), copy.support
+    bands = CoarseFilter(topology, support, Sums(MemoryCarrier.open(1)[0])).run()
+    state = BandState.of(bands)
+    found = {band: peel_band(topology, bands, band) for band in state.unfinished}
+    band_intervals(graph, state)
+    band_intervals(graph, state.with_bands(found))
+    part = kernels.filtering(topology, support.copy())
+    part.find(int(support.max()) + 1)
+    part.remove_share(0, 2)
+    words, _ = part.pack(0, topology.edges)
+    part.collect(words, 0)
+    part.apply(words, 0)
+    part.end_pass()
+    part.smaller()

@@ -37,15 +37,16 @@ class WholeGraph(SizedArrays):
     counts: PartitionCounts
 
 
-def whole_graph(owned: OwnedEdges) -> WholeGraph:
-    """Count the triangles of the only partition, on the GPU. Raises OutOfRoom as `check_supports` does.
+def whole_graph(owned: OwnedEdges, support: NDArray[np.int32] | None = None) -> WholeGraph:
+    """Count the triangles of the only partition, on the GPU, unless the `support` [edges] is known.
 
-    Ends and triangles are in mapped host memory if the device has no room for peeling beside them.
+    Raises OutOfRoom as `check_supports` does. Ends and triangles are in mapped host memory if the device has no room
+    for peeling beside them.
     """
     from ...kernels.gpu.intersect import supports  # imports CuPy
     from ...kernels.gpu.whole.peeling import beside_peeling
 
-    support = supports(owned.offsets, owned.high)
+    support = supports(owned.offsets, owned.high) if support is None else kernels.to_device(support)
     check_supports(support)
     edges, local = len(owned), kernels.total(support > 0)
     counts = PartitionCounts(owned.partition, edges, 0, edges, 0, 0, len(owned.rank), local)

@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from edgemill import kernels
-from edgemill.kernels import backend, cpu
+from edgemill.kernels import backend, cpu, filters
 
 gpu: Any = pytest.importorskip("edgemill.kernels.gpu", exc_type=ImportError)
 
 OPERATIONS = sorted(name for name in vars(backend.Backend) if not name.startswith("_"))
-CLASSES = {"Cascade": backend.Cascade, "Fixpoint": backend.Fixpoint, "Peeling": backend.Peeling}
+CLASSES = {
+    "Cascade": backend.Cascade,
+    "Changes": filters.Changes,
+    "Filtering": filters.Filtering,
+    "Fixpoint": backend.Fixpoint,
+    "Peeling": backend.Peeling,
+}
 BACKENDS = pytest.mark.parametrize("module", [cpu, gpu], ids=["cpu", "gpu"])
 
 

@@ -1,7 +1,11 @@
-"""Lowered counts as words that workers send each other, against plain dictionaries."""
+"""Lowered counts as words that workers send each other, against plain dictionaries.
+
+The GPU's packets of ranges are those of CPUs, word for word. It sends no lists.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,13 +14,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.peeling.changes import Words, even_cuts, lower, pack_list, pack_range
+from backends import BACKENDS, Backend, OnGpu
+from edgemill import kernels
+from edgemill.kernels.cpu.peeling.changes import even_cuts, lower, pack_list, pack_range
+from edgemill.kernels.filters import Words
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
 
 EDGES = 300
 Ints = NDArray[np.int32]
 threads = pytest.mark.parametrize("threads", [1, 2])
+on_each = pytest.mark.parametrize("backend", BACKENDS)
 amounts = st.one_of(st.just(0), st.integers(1, 3), st.sampled_from([254, 255, 256, 257, 65_536, 2**24]))
 deltas = st.lists(amounts, max_size=EDGES).map(lambda found: -np.array(found, np.int32))
 
@@ -111,6 +119,147 @@ def test_lists(threads: int, delta: Ints, drawn: st.DataObject) -> None:
         values = drawn.draw(values_of(len(delta)))
         for threshold in (0, 5, 300):
             check_lower(packed, drawn.draw(st.integers(0, 9)), given, values, threshold)
+
+
+def check_changes(backend: Backend, values: Ints, delta: Ints, first: int, stop: int) -> None:
+    """A range is packed as `pack_range` packs it. Each backend applies and collects what the other one has packed."""
+    changes, amounts = kernels.changes(backend.put(values), backend.put(-delta)), -delta
+    sent, rest = np.zeros_like(delta), delta.copy()
+    sent[first:stop], rest[first:stop] = amounts[first:stop], 0
+    expected, total = pack_range(delta.copy(), first, stop)
+    packed, amount = changes.pack(first, stop)
+    assert isinstance(packed, np.ndarray) and packed.dtype == np.uint32
+    assert packed.tolist() == expected.tolist() and amount == total == sent.sum(dtype=np.int64)
+    assert changes.pack(first, stop)[1] == 0
+
+    expected.setflags(write=False)  # as in memory that workers share
+    for times in (1, 2):
+        assert changes.apply(expected, first) == total
+        assert backend.get(changes.count).tolist() == (values - times * sent).tolist()
+    assert [changes.collect(expected, first) for _ in range(2)] == [total, total]
+    assert backend.get(changes.count).tolist() == (values - 2 * sent).tolist()
+    again, amount = changes.pack(0, len(delta))
+    assert again.tolist() == pack_range(rest - 2 * sent, 0, len(delta))[0].tolist()
+    assert amount == 2 * total - rest.sum(dtype=np.int64)
+    assert changes.pack(0, len(delta))[1] == 0
+
+    other = values.copy()
+    assert lower(packed, first, other, 0)[1] == total and np.array_equal(other, values - sent)
+
+
+@on_each
+@given(delta=deltas, ends=st.tuples(st.integers(0, EDGES), st.integers(0, EDGES)), drawn=st.data())
+@example(delta=np.zeros(0, np.int32), ends=(0, 0), drawn=None)
+@example(delta=np.full(1, -1, np.int32), ends=(0, 1), drawn=None)
+@example(delta=np.full(64, -255, np.int32), ends=(0, 64), drawn=None)
+@example(delta=np.full(65, -256, np.int32), ends=(0, 65), drawn=None)
+@example(delta=np.full(300, -7, np.int32), ends=(63, 257), drawn=None)
+@example(delta=np.zeros(200, np.int32), ends=(3, 200), drawn=None)
+@settings(max_examples=examples(150))
+def test_changes(backend: Backend, delta: Ints, ends: tuple[int, int], drawn: st.DataObject | None) -> None:
+    """A range of any length and beginning."""
+    first, stop = sorted(min(end, len(delta)) for end in ends)
+    values = np.arange(len(delta), dtype=np.int32) if drawn is None else drawn.draw(values_of(len(delta)))
+    check_changes(backend, values, delta, first, stop)
+
+
+@on_each
+@pytest.mark.parametrize("most", [127, 128, 2**20])
+def test_changes_of_many_edges(backend: Backend, most: int) -> None:
+    """Many blocks of threads, and packets that are copied to a GPU and from it in parts; amounts of one byte and four.
+
+    One is twice an amount of a byte, which needs more.
+    """
+    random = np.random.default_rng(most)
+    delta = -random.integers(0, 4, 300_003, np.int32) // 2
+    delta[277_777] = -most
+    values = random.integers(-2, 400, len(delta), np.int32)
+    for first, stop in ((0, len(delta)), (64_063, 299_999), (1, 2)):
+        check_changes(backend, values, delta, first, stop)
+
+
+@on_each
+def test_changes_add_up_beyond_32_bits(backend: Backend) -> None:
+    check_changes(backend, np.full(300, 2**26, np.int32), np.full(300, -(2**24), np.int32), 0, 300)
+
+
+def changed(place: int, value: int) -> Callable[[Words], Words]:
+    """Another word at a place."""
+
+    def change(packed: Words) -> Words:
+        packed[place] = value
+        return packed
+
+    return change
+
+
+NO_PACKETS: dict[str, Callable[[Words], Words]] = {
+    "no words": lambda packed: packed[:0],
+    "part of the header": lambda packed: packed[:3],
+    "the header alone": lambda packed: packed[:4],
+    "a word less": lambda packed: packed[:-1],
+    "a word more": lambda packed: np.append(packed, packed[:1]),
+    "another kind": changed(0, 2),
+    "another width": changed(1, 2),
+    "no width": changed(1, 0),
+    "wider amounts": changed(1, 4),
+    "more amounts": changed(2, 100),
+    "far more amounts": changed(2, 2**32 - 1),
+    "fewer amounts": changed(2, 1),
+    "more places": changed(3, 10),
+    "far more places": changed(3, 2**32 - 1),
+    "no places": changed(3, 0),
+    "bits as a list": changed(0, 0),
+}
+OTHERS: dict[str, Callable[[Words], Words]] = {
+    "a mark less": changed(4, 0),
+    "a mark more": changed(5, 2**32 - 1),
+    "a longer range": lambda _: pack_range(np.full(300, -1, np.int32), 0, 300)[0],
+    "a little longer range": lambda _: pack_range(np.full(201, -1, np.int32), 0, 201)[0],
+    "far edges": lambda _: pack_list(np.full(201, -1, np.int32), np.array([3, 200], np.int32))[0],
+}
+"""Packets whose marks are not those of their amounts, or of other edges."""
+LISTS: dict[str, Callable[[Words], Words]] = {
+    "a list": lambda _: pack_list(np.full(200, -1, np.int32), np.arange(4, dtype=np.int32))[0],
+    "an empty list": lambda _: pack_list(np.full(200, -1, np.int32), np.zeros(0, np.int32))[0],
+}
+"""CPUs take them."""
+
+
+def refused(backend: Backend, words: Words, message: str) -> None:
+    """Words change nothing, whatever is done with them."""
+    values = np.arange(200, dtype=np.int32)
+    changes = kernels.changes(backend.put(values), backend.put([1] * 200))
+    for call in (changes.apply, changes.collect):
+        with pytest.raises(ValueError, match=message):
+            call(words, 0)
+    assert backend.get(changes.count).tolist() == values.tolist()
+    assert changes.pack(0, 200)[0].tolist() == pack_range(np.full(200, -1, np.int32), 0, 200)[0].tolist()
+
+
+def packet() -> Words:
+    """Of 200 edges, seven of which are lowered."""
+    delta = np.zeros(200, np.int32)
+    delta[[0, 1, 31, 63, 64, 100, 199]] = -3
+    return pack_range(delta, 0, 200)[0]
+
+
+@on_each
+@pytest.mark.parametrize("name", NO_PACKETS)
+def test_words_that_are_no_packet(backend: Backend, name: str) -> None:
+    refused(backend, NO_PACKETS[name](packet()), r"\d+ words are no packet of \d+ lowered counts")
+
+
+@on_each
+@pytest.mark.parametrize("name", OTHERS)
+def test_packets_of_other_edges(backend: Backend, name: str) -> None:
+    refused(backend, OTHERS[name](packet()), "has edges beyond the last one|are marked in a packet of")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_on_the_gpu(name: str) -> None:
+    refused(OnGpu(), LISTS[name](packet()), "are no packet of .* of a range")
 
 
 @pytest.mark.parametrize("most", [255, 256])

@@ -19,10 +19,12 @@ OF_NO_ARRAYS = {"device", "finished_to_host", "on_host", "to_device", "to_host",
 
 CALLS: dict[str, Callable[[], object]] = {
     "adjacency": lambda: kernels.adjacency(TOPOLOGY),
+    "changes": lambda: kernels.changes(FOREIGN, FOREIGN),
     "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
     "third_vertex_rows": lambda: kernels.third_vertex_rows(MERGED, FOREIGN, 0, 1),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
     "count_by_third_vertex": lambda: kernels.count_by_third_vertex(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "filtering": lambda: kernels.filtering(TOPOLOGY, FOREIGN),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "join": lambda: kernels.join([FOREIGN, FOREIGN]),

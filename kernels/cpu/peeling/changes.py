@@ -12,14 +12,15 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
+from ...filters import HEADER, Packet, Words
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.bits import lowest_bit
 from ..arrays.gather import count_bits, join, take
 from .cascade import set_to
 
-Words = NDArray[np.uint32]
-_HEADER = 4
+DENSE = 16
+"""Lowered counts are sent as bits for all edges if at least one in so many is expected to be lowered."""
 
 
 @cached_njit(parallel=True)
@@ -80,6 +81,42 @@ def _lower_list(edges, amounts, cuts, values, threshold, weak, found):
         found[part] = to
 
 
+class Changes:
+    """See `kernels.changes`."""
+
+    def __init__(self, count: IntArray, amounts: IntArray) -> None:
+        self.count = count
+        self.delta = -amounts
+        """[edges] what is lowered so far, as numbers below 0."""
+        self._dense = True
+        self._lowered = amounts[:0]
+        """The edges whose entries of `delta` are not 0, ascending, unless `_dense`."""
+        self._touched: list[IntArray] = []
+        self._limit = 0
+        self._weak: list[IntArray] = []
+        """Edges whose counts fell below `_limit`."""
+
+    def pack(self, first: int, stop: int) -> tuple[Words, int]:
+        """See `kernels.filters.Changes`."""
+        touched, self._touched = self._touched, []
+        if self._dense:
+            return pack_range(self.delta, first, stop)
+        own = self._lowered[slice(*np.searchsorted(self._lowered, [first, stop]))]
+        return pack_list(self.delta, join(touched) if touched else own)
+
+    def collect(self, words: Words, first: int) -> int:
+        """See `kernels.filters.Changes`."""
+        touched, amount = lower(words, first, self.delta, 0)
+        self._touched.append(touched)
+        return amount
+
+    def apply(self, words: Words, first: int) -> int:
+        """See `kernels.filters.Changes`."""
+        weak, amount = lower(words, first, self.count, self._limit)
+        self._weak.append(weak)
+        return amount
+
+
 def pack_range(delta: IntArray, first: int, stop: int) -> tuple[Words, int]:
     """The lowered counts of edges `first` … `stop` - 1, and their sum; clears these entries of `delta` [edges]."""
     own = delta[first:stop]
@@ -107,10 +144,10 @@ def _kind(most: int) -> Any:
 
 
 def _joined(places: Words, amounts: NDArray[Any], dense: bool) -> Words:
-    packed = np.zeros(_HEADER + len(places) + -(-amounts.nbytes // 4), np.uint32)
-    packed[:_HEADER] = dense, amounts.itemsize, len(amounts), len(places)
-    packed[_HEADER : _HEADER + len(places)] = places
-    packed[_HEADER + len(places) :].view(np.uint8)[: amounts.nbytes] = amounts.view(np.uint8)
+    packed = np.zeros(HEADER + len(places) + -(-amounts.nbytes // 4), np.uint32)
+    packed[:HEADER] = dense, amounts.itemsize, len(amounts), len(places)
+    packed[HEADER : HEADER + len(places)] = places
+    packed[HEADER + len(places) :].view(np.uint8)[: amounts.nbytes] = amounts.view(np.uint8)
     return packed
 
 
@@ -118,23 +155,20 @@ def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[
     """Lower `values` [edges] by packed amounts; a packed range begins at edge `first`.
 
     Gives the edges whose values fall below the threshold, and the sum of the amounts. Raises ValueError for words that
-    are no packet.
+    are no packet of these edges.
     """
-    dense, width, size, length = packed[:_HEADER].tolist() if len(packed) >= _HEADER else (2, 0, 0, 0)
-    fits = len(packed) == _HEADER + length + -(-size * width // 4)
-    if dense > 1 or width not in (1, 4) or not fits or (not dense and length != size):
-        raise ValueError(f"{len(packed)} words are no packet of {size} lowered counts")
-    packed = owned(packed)
-    places = packed[_HEADER : _HEADER + length]
-    amounts = packed[_HEADER + length :].view(np.uint8 if width == 1 else np.int32)[:size]
+    dense, width, size, places, words = Packet.of(owned(packed), first, len(values))
+    amounts = words.view(np.uint8 if width == 1 else np.int32)[:size]
     weak, limit = np.empty(size, np.int32), np.int32(threshold)
     if dense:
-        words = places.view(np.uint64)
-        cuts = even_cuts(len(words))
+        bits = places.view(np.uint64)
+        cuts = even_cuts(len(bits))
         counted = np.zeros(len(cuts) - 1, np.int64)
-        count_bits(words, cuts, counted)
+        count_bits(bits, cuts, counted)
+        if counted.sum() != size:
+            raise ValueError(f"{counted.sum()} edges are marked in a packet of {size} lowered counts")
         starts, found = np.cumsum(counted) - counted, np.empty(len(cuts) - 1, np.int64)
-        _lower_bits(words, amounts, first, cuts, starts, values, limit, weak, found)
+        _lower_bits(bits, amounts, first, cuts, starts, values, limit, weak, found)
     else:
         starts = even_cuts(size)
         found = np.empty(len(starts) - 1, np.int64)

@@ -8,28 +8,22 @@ their arguments are the same, for any number of threads.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
 
+from ...filters import EDGE_WORK, LEAST_BINS, Frontier, Removed, Survey
 from ...graph import GONE, Adjacency, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from ..adjacency import adjacency, compact
-from ..arrays.gather import nonzero, number_marked, take
+from ..arrays.gather import join, nonzero, number_marked, take
 from .cascade import REMOVED, Cascade, set_to
-from .changes import even_cuts
+from .changes import DENSE, Changes, even_cuts
 from .live_rows import LiveRows
 from .scan import Live, below, not_removed
 
-EDGE_WORK = 50
-"""Work of the removal of an edge, besides its triangles, in removals of a triangle: its rows are read. Chosen from
-the times of bands of R-MAT 20; docs/engineering/bands.md.
-"""
 RENUMBER_AT = 0.7
 """Edges are numbered anew when less than this share of them is left."""
-_LIMIT = 4096
-"""Counts that a survey tells apart, at least."""
 
 
 @cached_njit(parallel=True)
@@ -54,39 +48,27 @@ def _survey(count, cuts, histogram, sums, digests, least):
         least[part] = smallest
 
 
-class Survey(NamedTuple):
-    """The counts of the edges that are left."""
-
-    listed: LongArray
-    """[t] the work of the edges with fewer than t triangles, each of which counts once for each of these edges."""
-    least: int
-    """The least count."""
-    counts: int
-    """The sum of all counts: three for each triangle."""
-    digest: int
-    """A digest of all counts, of 64 bits."""
-
-
-class Filtering:
-    """Edges that are left of a graph, and their counts. Mutable, not thread-safe."""
+class Filtering(Changes):
+    """See `kernels.filtering`. Mutable, not thread-safe."""
 
     def __init__(self, topology: Topology, count: IntArray, rows: Adjacency | None = None) -> None:
-        """`count` [edges] are the triangles of each edge, all edges being left; `rows` are theirs."""
-        self.topology, self.count, self.left = topology, count, topology.edges
+        super().__init__(count, np.zeros(topology.edges, np.int32))
+        self.topology, self.left = topology, topology.edges
         self._state = np.zeros(topology.edges, np.int8)
-        self.delta = np.zeros(topology.edges, np.int32)
-        """[edges] what the present pass has lowered so far, as numbers below 0."""
-        self.destroyed = np.zeros(topology.edges, np.int32)
+        self._destroyed = np.zeros(topology.edges, np.int32)
         """[edges] triangles that the removal of each edge destroyed, on the worker that removed it."""
         rows = adjacency(topology) if rows is None else rows
         self._rows = LiveRows(topology, rows, self._state, self.left)
         self._cascade = Cascade(topology, rows)
-        self._cascade.firsts = self.destroyed
+        self._cascade.firsts = self._destroyed
         self._live = Live(topology.edges)
+        self._frontier: IntArray = np.zeros(0, np.int32)
+        self._work: LongArray = np.zeros(0, np.int64)
+        """[frontier] the work of the edges up to each."""
 
     def survey(self, threshold: int) -> Survey:
-        """The counts of the edges that are left, all of at least `threshold`."""
-        limit = max(_LIMIT, 2 * threshold)
+        """See `kernels.filters.Filtering`."""
+        limit = max(LEAST_BINS, 2 * threshold)
         while True:
             parts = get_num_threads()
             histogram, sums = np.zeros((parts, limit), np.int64), np.zeros(parts, np.int64)
@@ -95,20 +77,42 @@ class Filtering:
             if least.min() < limit // 2 or not self.left:
                 break
             limit = 4 * int(least.min())
-        listed = np.concatenate([[0], np.cumsum(histogram.sum(0) * (np.arange(limit) + EDGE_WORK))])
-        return Survey(listed, int(least.min()), int(sums.sum()), int(digests.sum(dtype=np.uint64)))
+        return Survey.of(histogram.sum(0), int(least.min()), int(sums.sum()), int(digests.sum(dtype=np.uint64)))
 
-    def below(self, threshold: int) -> IntArray:
-        """The edges with fewer than `threshold` triangles, ascending."""
-        return below(self._live, self.count, threshold)[0]
+    def find(self, threshold: int) -> Frontier:
+        """See `kernels.filters.Filtering`."""
+        self._limit = threshold
+        return self._enter(below(self._live, self.count, threshold)[0])
 
-    def enter(self, frontier: IntArray) -> tuple[IntArray, LongArray]:
-        """The edges of a pass in the order in which they are divided, and the work of the edges up to each."""
-        frontier = self._cascade.enter(np.sort(frontier), self._state)
-        return frontier, np.cumsum(take(self.count, frontier) + np.int64(EDGE_WORK))
+    def _enter(self, frontier: IntArray) -> Frontier:
+        """Make these edges the frontier, in the order in which they are divided."""
+        self._frontier = self._cascade.enter(np.sort(frontier), self._state)
+        self._work = np.cumsum(take(self.count, self._frontier) + np.int64(EDGE_WORK))
+        edges = len(frontier)
+        return Frontier(edges, int(self._work[-1]) - EDGE_WORK * edges if edges else 0)
 
-    def lose(self, share: IntArray) -> IntArray:
-        """Add to `delta` what the removal of a share of the pass lowers. Gives the edges that it lowers."""
+    def remove_alone(self, enough: int) -> tuple[Removed, Frontier]:
+        """See `kernels.filters.Filtering`."""
+        frontier, limit = self._frontier, np.array([self._limit], np.int32)
+        self._cascade.round(self._rows.rows, self.count, self._state, frontier, limit)
+        self._remove(frontier)
+        triangles = int(take(self._destroyed, frontier).sum(dtype=np.int64))
+        return Removed(len(frontier), triangles, 1), self._enter(self._cascade.next_frontier())
+
+    def remove_share(self, worker: int, workers: int) -> int:
+        """See `kernels.filters.Filtering`."""
+        edges, work = len(self._frontier), int(self._work[-1])
+        cuts = np.searchsorted(self._work, np.linspace(0, work, workers + 1)[1:-1])
+        share = self._frontier[slice(*[0, *cuts.tolist(), edges][worker : worker + 2])]
+        self._lowered = self._lower(share)
+        self._dense = (work - EDGE_WORK * edges) * DENSE > self.topology.edges
+        if not self._dense:
+            self._lowered.sort()
+        self._weak = []
+        return int(take(self._destroyed, share).sum(dtype=np.int64))
+
+    def _lower(self, share: IntArray) -> IntArray:
+        """Add to `delta` what the removal of edges lowers. Returns the edges that it lowers."""
         cascade, none = self._cascade, share[:0]
         cascade.begin()
         done = False
@@ -117,38 +121,34 @@ class Filtering:
             cascade.lower(self.delta, self._state, _ZERO, None, none)
         return cascade.next_frontier()
 
-    def remove(self, frontier: IntArray) -> None:
-        """Mark the edges of a pass as removed."""
-        set_to(self.count, frontier, GONE)
-        set_to(self._state, frontier, REMOVED)
-        self._remove(frontier)
+    def end_pass(self) -> Frontier:
+        """See `kernels.filters.Filtering`."""
+        set_to(self.count, self._frontier, GONE)
+        set_to(self._state, self._frontier, REMOVED)
+        self._remove(self._frontier)
+        return self._enter(join(self._weak))
 
     def _remove(self, frontier: IntArray) -> None:
         self.left -= len(frontier)
         self._rows.remove(frontier, self.left)
 
-    def remove_all(self, frontier: IntArray, threshold: int) -> IntArray:
-        """Do a whole pass here; gives the edges of the next one."""
-        self._cascade.round(self._rows.rows, self.count, self._state, frontier, np.array([threshold], np.int32))
-        self._remove(frontier)
-        return self._cascade.next_frontier()
-
     def restore(self, count: IntArray, left: int) -> None:
-        """Go back to earlier counts, `left` edges being left."""
+        """See `kernels.filters.Filtering`."""
         self.count[:] = count
         self._state[:] = np.where(count < 0, np.int8(REMOVED), np.int8(0))
         self.delta[:] = 0
+        self._touched = []
         self.left, self._live = left, Live(self.topology.edges)
         rows = compact(adjacency(self.topology), not_removed(self._state))
         self._rows = LiveRows(self.topology, rows, self._state, left)
 
     @property
     def wasteful(self) -> bool:
-        """Whether to go on with `smaller`."""
+        """See `kernels.filters.Filtering`."""
         return 0 < self.left < RENUMBER_AT * self.topology.edges
 
     def smaller(self) -> tuple[IntArray, Filtering]:
-        """The edges that are left, ascending, and the same state with these edges alone, numbered anew."""
+        """See `kernels.filters.Filtering`."""
         remain = not_removed(self._state)
         kept, topology = nonzero(remain), self.topology
         rows = compact(self._rows.rows, remain)

@@ -20,7 +20,13 @@ class Peeling:
     """The state of one subgraph's peeling; see `kernels.peeling`. Not thread-safe."""
 
     def __init__(
-        self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+        self,
+        topology: Topology,
+        count: IntArray,
+        low: IntArray | None = None,
+        level: int = 0,
+        levels: int = 0,
+        higher: NDArray[np.bool_] | None = None,
     ) -> None:
         self.count = copied(count)
         self.low = np.zeros(topology.edges, np.int32) if low is None else copied(low)
@@ -37,6 +43,11 @@ class Peeling:
         self._rows = LiveRows(topology, rows, state, self.left)
         self._higher = 0
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows.rows)
+        if higher is not None:
+            state[higher] = HIGHER
+            self._higher = int(np.count_nonzero(higher))
+            self.left -= self._higher
+            self._live = Live(topology.edges, np.flatnonzero(~higher).astype(np.int32))
         self._cascade.state, self._cascade.after_round = state, self._remove
         self._shared = self.left
 
@@ -58,20 +69,6 @@ class Peeling:
         if self.left < SHARE_AT * self._shared:
             self._live.share_out()
             self._shared = self.left
-
-
-class BandPeeling(Peeling):
-    """The peeling of one band from its first level on. Edges of higher bands remain to its end."""
-
-    def __init__(self, topology: Topology, count: IntArray, higher: NDArray[np.bool_], level: int) -> None:
-        """`count` [edges] are the triangles among these edges, at `level`, of those that are not `higher` [edges]."""
-        super().__init__(topology, count, level=level)
-        assert self._cascade.state is not None
-        self._cascade.state[higher] = HIGHER
-        self._higher = int(np.count_nonzero(higher))
-        self.left -= self._higher
-        self._shared = self.left
-        self._live = Live(topology.edges, np.flatnonzero(~higher).astype(np.int32))
 
 
 class RecordedPeeling(Peeling):

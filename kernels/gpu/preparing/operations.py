@@ -99,6 +99,9 @@ def _of_shards() -> Iterator[Operation]:
         yield partial(_compile, f"shards/{name}")
     yield _pack_bits
     yield partial(cupy.arange, 5, dtype="uint32")
+    yield partial(_compile, "filter:remove_edges", cooperative=True)
+    for name in ("filter:survey", "changes:mark"):
+        yield partial(_compile, name)
 
 
 def _own_kernels() -> Iterator[Operation]:

@@ -66,6 +66,7 @@ _GATHER = {"PER_LANE": GATHER_PER_LANE, "LONGEST": GATHER_LONGEST}
 _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS": HALF_REMAINS}
 BY_FILE: Mapping[str, Mapping[str, int]] = {
     "cascade": _CASCADE,
+    "filter": _CASCADE,
     "peel": {**_CASCADE, "BINS": FRONTIER_BINS, "LEAST_GROUPED": LEAST_GROUPED},
     "intersect": _TABLES,
     "programs/classes": _GATHER,

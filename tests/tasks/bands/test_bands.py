@@ -1,7 +1,11 @@
-"""The coarse filter and the peeling of bands, on any number of workers, against peeling and the definition of λ."""
+"""The coarse filter and the peeling of bands, on any number of workers, against peeling and the definition of λ.
+
+All workers are threads. On a GPU several small passes are one call, so bands depend on which passes are divided.
+"""
 
 from __future__ import annotations
 
+import importlib
 import random
 import threading
 import time
@@ -20,14 +24,16 @@ from numpy.typing import NDArray
 
 import oracles
 import strategies
+from backends import BACKENDS, Backend, OnCpu, OnGpu
 from carrying import in_threads
 from edgemill import kernels
-from edgemill.kernels.cpu.peeling.changes import Words, lower, pack_list, pack_range
-from edgemill.kernels.cpu.peeling.filtering import EDGE_WORK, Filtering
+from edgemill.kernels.cpu.peeling.changes import Changes, pack_list, pack_range
+from edgemill.kernels.filters import EDGE_WORK, Frontier, Removed, Words
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
 from edgemill.tasks.bands.peeling import peel_band
+from edgemill.tasks.bands.state import BandState
 from edgemill.tasks.bands.sums import Sums
 from edgemill.tasks.bound.in_memory import find_triangles
 from edgemill.tasks.bound.peel import peel
@@ -36,9 +42,24 @@ from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet
 from examples import examples
 
 FILTERING = "edgemill.tasks.bands.filtering"
-WORKERS = (1, 2, 3, 7, 16)
+DENSE = "edgemill.kernels.cpu.peeling.filtering.DENSE"
+WORKERS = {"cpu": (1, 2, 3, 7, 16), "gpu": (1, 2, 7)}
+LISTS, BITS = 0, 10**9
+"""Values of DENSE with which workers send lists alone, or bits alone."""
 Ints = NDArray[np.int32]
 Edge = tuple[int, int]
+
+on_each = pytest.mark.parametrize("backend", BACKENDS)
+on_gpu: Any = {"marks": pytest.mark.gpu}
+packed_as = pytest.mark.parametrize(
+    ("backend", "dense"),
+    [
+        pytest.param(OnCpu(), LISTS, id="cpu-lists"),
+        pytest.param(OnCpu(), BITS, id="cpu-bits"),
+        pytest.param(OnGpu(), BITS, id="gpu", **on_gpu),
+    ],
+)
+"""CPUs send lists or bits, GPUs bits alone."""
 
 
 class Case(NamedTuple):
@@ -47,6 +68,16 @@ class Case(NamedTuple):
     topology: Topology
     triangles: Ints
     lam: Ints
+    backend: Backend = OnCpu()
+
+    def on(self, backend: Backend) -> Case:
+        """With the topology in the memory of a backend. The other arrays are always in host memory."""
+        low, high = (backend.put(kernels.to_host(ends)) for ends in (self.topology.low, self.topology.high))
+        return self._replace(topology=Topology(low, high, self.topology.vertices), backend=backend)
+
+    def put(self, values: Any) -> Any:
+        """A new array where the topology is."""
+        return self.backend.put(values)
 
 
 def whole(rows: Sequence[Edge]) -> Case:
@@ -54,8 +85,8 @@ def whole(rows: Sequence[Edge]) -> Case:
     edges = sorted(oracles.simple_edges(rows))
     low, high = (np.array([edge[end] for edge in edges], np.int32) for end in (0, 1))
     support, lam = oracles.brute_force_support(rows), oracles.brute_force_lambda(rows)
-    values = (np.array([found[edge] for edge in edges], np.int32) for found in (support, lam))
-    return Case(Topology(low, high, max(map(max, edges), default=0) + 1), *values)
+    triangles, levels = (np.array([found[edge] for edge in edges], np.int32) for found in (support, lam))
+    return Case(Topology(low, high, max(map(max, edges), default=0) + 1), triangles, levels)
 
 
 def case(rows: Sequence[Edge]) -> Case:
@@ -106,13 +137,21 @@ GRAPHS: dict[str, Callable[[], list[Edge]]] = {
     "power law": lambda: powerlaw(120),
 }
 """The small graphs that are filtered."""
+MORE: dict[str, Callable[[], list[Edge]]] = {"many edges": lambda: powerlaw(2500) + cliques([70])}
+"""Larger ones."""
 RICH = ["cliques of all sizes", "nested cores", "power law"]
 """Those with many levels."""
 
 
 @cache
-def made(name: str) -> Case:
-    return case(GRAPHS[name]())
+def in_memory_of(backend: Any, name: str) -> Case:
+    return case((GRAPHS | MORE)[name]()) if backend is None else in_memory_of(None, name).on(backend)
+
+
+def made(name: str, backend: Backend | None = None) -> Case:
+    """A graph of GRAPHS or MORE, in host memory or in that of a backend."""
+    place: Any = backend
+    return in_memory_of(place, name)
 
 
 def run_filter(
@@ -122,7 +161,7 @@ def run_filter(
     *,
     seconds: float | None = None,
     threads: int = 1,
-    counts: Callable[[int], Ints] | None = None,
+    counts: Callable[[int], Any] | None = None,
     through: Callable[[Carrier], Carrier] = lambda carrier: carrier,
     progress: Callable[[int], None] | None = None,
 ) -> list[Bands]:
@@ -133,7 +172,7 @@ def run_filter(
     carriers = MemoryCarrier.open(workers)
 
     def work(rank: int) -> Bands:
-        count = graph.triangles.copy() if counts is None else counts(rank)
+        count = graph.put(graph.triangles) if counts is None else counts(rank)
         try:
             with kernel_threads(threads):
                 one = CoarseFilter(graph.topology, count, Sums(through(carriers[rank])), before)
@@ -145,8 +184,13 @@ def run_filter(
     return in_threads(work, workers)
 
 
+def in_host_memory(bands: Bands) -> Bands:
+    return replace(bands, band=kernels.to_host(bands.band), start=kernels.to_host(bands.start))
+
+
 def facts(bands: Bands, exchanges: bool = True) -> list[Any]:
     """All that is the same on all workers. The number of exchanges depends on their time."""
+    bands = in_host_memory(bands)
     figures = replace(bands.figures, bytes=0, exchanges=bands.figures.exchanges if exchanges else 0)
     arrays = [(array.dtype, array.tolist()) for array in (bands.band, bands.start)]
     return [*arrays, bands.stops, bands.work, bands.single, bands.total, bands.filtered, figures]
@@ -154,12 +198,12 @@ def facts(bands: Bands, exchanges: bool = True) -> list[Any]:
 
 def peeled(graph: Case, bands: Bands, threads: int = 1) -> Ints:
     """λ of each edge, band by band."""
-    lam = np.full(graph.topology.edges, -1, np.int32)
+    lam, numbers = np.full(graph.topology.edges, -1, np.int32), kernels.to_host(bands.band)
     with kernel_threads(threads):
         for band in range(len(bands.stops)):
             found = peel_band(graph.topology, bands, band)
-            assert found.dtype == np.int32
-            lam[bands.band == band] = found
+            assert found.dtype == np.int32 and kernels.on_host(found) == kernels.on_host(graph.topology.low)
+            lam[numbers == band] = kernels.to_host(found)
     return lam
 
 
@@ -167,8 +211,10 @@ def check(graph: Case, found: list[Bands], threads: int = 1) -> Bands:
     """All workers have the same bands. They hold each edge once, at its λ, with its triangles at the band's beginning;
     peeling them gives λ. Returns the bands.
     """
-    bands = found[0]
-    assert all(facts(other) == facts(bands) for other in found)
+    native, bands = found[0], in_host_memory(found[0])
+    assert all(facts(other) == facts(native) for other in found)
+    for array in (native.band, native.start):
+        assert kernels.on_host(array) == kernels.on_host(graph.topology.low)
     assert bands.filtered and bands.total == graph.triangles.sum() // 3
     assert bands.band.dtype == np.int32 and bands.start.dtype == np.int32
     number = len(bands.stops)
@@ -182,9 +228,9 @@ def check(graph: Case, found: list[Bands], threads: int = 1) -> Bands:
         assert bands.first_level(band) <= graph.lam[own].min() <= graph.lam[own].max() < stop
         assert not bands.single[band] or set(graph.lam[own].tolist()) == {stop - 1}
         assert (bands.start[own] >= graph.lam[own]).all() and (bands.start <= graph.triangles).all()
-    lam = peeled(graph, bands, threads)
+    lam = peeled(graph, native, threads)
     assert np.array_equal(lam, graph.lam), np.flatnonzero(lam != graph.lam)
-    return bands
+    return native
 
 
 def always_exchange(patch: pytest.MonkeyPatch) -> None:
@@ -208,29 +254,47 @@ def fine(monkeypatch: pytest.MonkeyPatch) -> None:
 # What the filter gives.
 
 
+@on_each
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graphs(name: str) -> None:
-    for workers in WORKERS:
-        check(made(name), run_filter(made(name), workers))
+def test_graphs(backend: Backend, name: str) -> None:
+    graph = made(name, backend)
+    for workers in WORKERS[backend.name]:
+        check(graph, run_filter(graph, workers))
 
 
+@on_each
 @pytest.mark.parametrize("name", GRAPHS)
-def test_short_jumps(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_short_jumps(monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str) -> None:
     """Jumps that are merged to bands of several levels."""
     monkeypatch.setattr(f"{FILTERING}.LEAST_STEP", 1)
+    graph = made(name, backend)
     for workers in (1, 2):
-        check(made(name), run_filter(made(name), workers))
+        check(graph, run_filter(graph, workers))
+
+
+@on_each
+@pytest.mark.parametrize("divided", [False, True], ids=["alike", "divided"])
+def test_more_edges(monkeypatch: pytest.MonkeyPatch, backend: Backend, divided: bool) -> None:
+    """A graph whose passes many blocks of threads share, and whose edges are numbered anew several times."""
+    if divided:
+        always_exchange(monkeypatch)
+    graph = made("many edges", backend)
+    for workers in (1, 3):
+        check(graph, run_filter(graph, workers))
 
 
 @pytest.mark.usefixtures("exchanging")
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("workers", [3, pytest.param(7, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("dense", [0, 10**9], ids=["lists", "bits"])
-def test_every_pass_is_divided(monkeypatch: pytest.MonkeyPatch, name: str, workers: int, dense: int) -> None:
+@packed_as
+def test_every_pass_is_divided(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str, workers: int, dense: int
+) -> None:
     """The workers exchange lists or bits in each pass."""
-    monkeypatch.setattr(f"{FILTERING}.DENSE", dense)
-    found = run_filter(made(name), workers)
-    figures = check(made(name), found).figures
+    monkeypatch.setattr(DENSE, dense)
+    graph = made(name, backend)
+    found = run_filter(graph, workers)
+    figures = check(graph, found).figures
     assert figures.exchanges == figures.passes
     assert all(own.figures.bytes > 0 for own in found) or not figures.passes
 
@@ -243,25 +307,27 @@ def test_peeling_itself_is_right(name: str) -> None:
     assert sorted(graph.lam.tolist()) == sorted(positive)
 
 
+@on_each
 @pytest.mark.parametrize("name", RICH)
-def test_one_worker_needs_no_other(name: str) -> None:
-    figures = run_filter(made(name), 1)[0].figures
+def test_one_worker_needs_no_other(backend: Backend, name: str) -> None:
+    figures = run_filter(made(name, backend), 1)[0].figures
     assert (figures.exchanges, figures.bytes) == (0, 0)
 
 
+@on_each
 @given(graph=strategies.simple_graphs(14), drawn=st.data())
 @settings(max_examples=examples(80))
-def test_drawn_graphs(graph: list[Edge], drawn: st.DataObject) -> None:
+def test_drawn_graphs(backend: Backend, graph: list[Edge], drawn: st.DataObject) -> None:
     """Any graph, passes done alike or divided, dense or sparse sums, bands of any size, and any limit of a jump."""
 
     def choose(*values: Any) -> Any:
         return drawn.draw(st.sampled_from(values))
 
-    one = choose(case, whole)(graph)
+    one = choose(case, whole)(graph).on(backend)
     with pytest.MonkeyPatch.context() as patch:
         if choose(True, False):
             always_exchange(patch)
-        patch.setattr(f"{FILTERING}.DENSE", choose(0, 16, 10**9))
+        patch.setattr(DENSE, choose(LISTS, 16, BITS))
         patch.setattr(f"{FILTERING}.BANDS_PER_WORKER", choose(2, 10_000))
         patch.setattr(f"{FILTERING}.OVERSHOT", choose(0, 0.5, 3, 1e9))
         patch.setattr(f"{FILTERING}.LEAST_STEP", choose(0, 1, 16))
@@ -270,40 +336,53 @@ def test_drawn_graphs(graph: list[Edge], drawn: st.DataObject) -> None:
 
 
 @pytest.mark.usefixtures("fine")
+@on_each
 @pytest.mark.parametrize("name", GRAPHS)
-def test_bands_of_one_level(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_bands_of_one_level(monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str) -> None:
     """If each jump of several levels is taken back, each level is a band, which is not peeled."""
     monkeypatch.setattr(f"{FILTERING}.OVERSHOT", 0)
-    bands = check(made(name), run_filter(made(name), 2))
-    levels = np.unique(made(name).lam).tolist()
+    graph = made(name, backend)
+    bands = check(graph, run_filter(graph, 2))
+    levels = np.unique(graph.lam).tolist()
     assert all(bands.single) and bands.stops == tuple(level + 1 for level in levels)
 
     def peels(*_: object) -> None:
         raise AssertionError("a band of one level is peeled")
 
-    monkeypatch.setattr("edgemill.tasks.bands.peeling.BandPeeling", peels)
-    assert np.array_equal(peeled(made(name), bands), made(name).lam)
+    monkeypatch.setattr(kernels, "peeling", peels)
+    assert np.array_equal(peeled(graph, bands), graph.lam)
 
 
 @pytest.mark.usefixtures("exchanging")
+@on_each
 @pytest.mark.parametrize("name", RICH)
 @pytest.mark.parametrize("overshot", [0, 0.05, 0.5, 1])
-def test_jumps_that_are_taken_back(monkeypatch: pytest.MonkeyPatch, name: str, overshot: float) -> None:
+def test_jumps_that_are_taken_back(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str, overshot: float
+) -> None:
     monkeypatch.setattr(f"{FILTERING}.OVERSHOT", overshot)
-    taken_back = 0
+    graph, taken_back = made(name, backend), 0
     for workers in (1, 3):
-        figures = check(made(name), run_filter(made(name), workers)).figures
+        figures = check(graph, run_filter(graph, workers)).figures
         taken_back += figures.taken_back
         assert figures.taken_back < figures.passes
-        assert figures.removed <= figures.passes * made(name).triangles.sum() // 3
+        assert figures.removed <= figures.passes * graph.triangles.sum() // 3
     assert taken_back or overshot > 0.5
 
 
 @pytest.mark.usefixtures("fine")
 @pytest.mark.parametrize("name", [*RICH, "random", "equal cliques"])
 @pytest.mark.parametrize("overshot", [0.5, 1e9])
-@pytest.mark.parametrize("seed", range(3))
-def test_any_thresholds(monkeypatch: pytest.MonkeyPatch, name: str, overshot: float, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("backend", "seed"),
+    [
+        *(pytest.param(OnCpu(), seed, id=f"cpu-{seed}") for seed in range(3)),
+        pytest.param(OnGpu(), 0, id="gpu", **on_gpu),
+    ],
+)
+def test_any_thresholds(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str, overshot: float, seed: int
+) -> None:
     """λ is exact whatever the thresholds are. The last may be beyond all counts."""
 
     def drawn(listed: NDArray[np.int64], threshold: int, aim: float, factor: float) -> int:
@@ -313,16 +392,17 @@ def test_any_thresholds(monkeypatch: pytest.MonkeyPatch, name: str, overshot: fl
 
     monkeypatch.setattr(f"{FILTERING}.next_threshold", drawn)
     monkeypatch.setattr(f"{FILTERING}.OVERSHOT", overshot)
+    graph = made(name, backend)
     for workers in (1, 3):
-        check(made(name), run_filter(made(name), workers))
+        check(graph, run_filter(graph, workers))
 
 
 @pytest.mark.usefixtures("exchanging")
 @pytest.mark.parametrize("name", RICH)
-@pytest.mark.parametrize("dense", [0, 10**9], ids=["lists", "bits"])
+@pytest.mark.parametrize("dense", [LISTS, BITS], ids=["lists", "bits"])
 def test_threads_of_kernels(monkeypatch: pytest.MonkeyPatch, name: str, dense: int) -> None:
     """Two threads give the bands, λ and figures of one, with lists of losses that are full again and again too."""
-    monkeypatch.setattr(f"{FILTERING}.DENSE", dense)
+    monkeypatch.setattr(DENSE, dense)
     for workers in (1, 3):
         one = run_filter(made(name), workers, threads=1)
         two = check(made(name), run_filter(made(name), workers, threads=2), threads=2)
@@ -331,15 +411,19 @@ def test_threads_of_kernels(monkeypatch: pytest.MonkeyPatch, name: str, dense: i
         assert facts(run_filter(made(name), workers, threads=2)[0]) == facts(two)
 
 
+@on_each
 @pytest.mark.parametrize("name", RICH)
 @pytest.mark.parametrize("workers", [2, pytest.param(7, marks=pytest.mark.slow)])
-def test_exchanges_do_not_change_the_bands(monkeypatch: pytest.MonkeyPatch, name: str, workers: int) -> None:
-    """Which passes are divided depends on times. The bands do not."""
-    found = []
+def test_exchanges_do_not_change_the_bands(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str, workers: int
+) -> None:
+    """Which passes are divided depends on times. The bands of CPUs do not, and λ does not anywhere."""
+    graph, found = made(name, backend), []
     for seconds in (0.0, 1e-4, 1e9):
         monkeypatch.setattr(Sums, "seconds", lambda sums, seconds=seconds: seconds)
-        found.append(run_filter(made(name), workers)[0])
-    assert all(facts(own, exchanges=False) == facts(found[0], exchanges=False) for own in found)
+        found.append(check(graph, run_filter(graph, workers)))
+    if backend.name == "cpu":
+        assert all(facts(own, exchanges=False) == facts(found[0], exchanges=False) for own in found)
 
 
 def test_large_frontiers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,25 +435,33 @@ def test_large_frontiers(monkeypatch: pytest.MonkeyPatch) -> None:
         check(made(name), run_filter(made(name), 3, threads=2), threads=2)
 
 
-def test_arguments_stay() -> None:
-    graph = made("nested cores")
-    count = graph.triangles.copy()
+@on_each
+def test_arguments_stay(backend: Backend) -> None:
+    graph = made("nested cores", backend)
+    count = graph.put(graph.triangles)
     bands = run_filter(graph, 2, counts=lambda rank: count)[0]
-    assert np.array_equal(count, graph.triangles)
+    assert np.array_equal(kernels.to_host(count), graph.triangles)
     kept = facts(bands)
     peeled(graph, bands)
     assert facts(bands) == kept
 
 
-def test_progress_of_bands() -> None:
-    """Each level of a band that has edges is told, with the edges of the band that are left after it."""
-    graph = made("power law")
+@on_each
+def test_progress_of_bands(backend: Backend) -> None:
+    """Each level of a band that has edges is told, with the edges of the band that are left after it.
+
+    A GPU runs many levels in a row, and tells the last of them.
+    """
+    graph = made("power law", backend)
     bands = run_filter(graph, 1)[0]
     band = bands.single.index(False)
     told: list[tuple[int, int]] = []
-    lam = peel_band(graph.topology, bands, band, lambda level, left: told.append((level, left)))
-    levels = np.unique(lam).tolist()
-    assert told == [(level + 1, int((lam > level).sum())) for level in levels]
+    lam = kernels.to_host(peel_band(graph.topology, bands, band, lambda level, left: told.append((level, left))))
+    expected = [(level + 1, int((lam > level).sum())) for level in np.unique(lam).tolist()]
+    if backend.name == "cpu":
+        assert told == expected
+    assert told == sorted(set(told)) and told[-1] == expected[-1]
+    assert all(left == (lam >= level).sum() for level, left in told)
 
 
 @given(
@@ -421,12 +513,13 @@ def check_unfinished(graph: Case, found: list[Bands]) -> None:
 
 def check_threshold(graph: Case, bands: Bands) -> None:
     """The edges of λ below the threshold have bands, and the others the triangles that are left."""
+    bands = in_host_memory(bands)
     assert not bands.filtered
     left = bands.band < 0
     assert np.array_equal(left, graph.lam >= bands.threshold)
     size = graph.topology.vertices
     adjacent = np.zeros((size, size), np.int32)
-    low, high = graph.topology.low[left], graph.topology.high[left]
+    low, high = (kernels.to_host(ends)[left] for ends in (graph.topology.low, graph.topology.high))
     adjacent[low, high] = adjacent[high, low] = 1
     assert np.array_equal(bands.start[left], (adjacent @ adjacent)[low, high])
     for band, stop in enumerate(bands.stops):
@@ -434,27 +527,34 @@ def check_threshold(graph: Case, bands: Bands) -> None:
         assert bands.first_level(band) <= own.min() <= own.max() < stop
 
 
+@on_each
 @pytest.mark.parametrize("name", RICH)
-def test_stopped_at_once(name: str) -> None:
+def test_stopped_at_once(backend: Backend, name: str) -> None:
     """A filter without time returns before its end, and others go on from there to exact λ."""
-    graph = made(name)
+    graph = made(name, backend)
     found = run_filter(graph, 3, seconds=0)
     check_unfinished(graph, found)
     check(graph, run_filter(graph, 2, found[0]))
 
 
+@on_each
 @pytest.mark.parametrize("name", [*RICH, "two cores"])
 @pytest.mark.parametrize("bands_per_worker", [1, 2, 10_000])
 @pytest.mark.parametrize(
     "workers", [(1, 1), (2, 3, 1, 7), *(pytest.param(w, marks=pytest.mark.slow) for w in ((16, 1), (1, 7)))]
 )
 def test_stopped_and_resumed(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock, name: str, bands_per_worker: int, workers: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    backend: Backend,
+    name: str,
+    bands_per_worker: int,
+    workers: tuple[int, ...],
 ) -> None:
     """Each of several filters goes on for two thresholds from where the one before stopped, with other workers."""
     monkeypatch.setattr(f"{FILTERING}.BANDS_PER_WORKER", bands_per_worker)
     monkeypatch.setattr(f"{FILTERING}.LEAST_STEP", 1)
-    graph, before, figures = made(name), None, None
+    graph, before, figures = made(name, backend), None, None
     for number in workers[:-1]:
         thresholds: list[int] = []
 
@@ -475,8 +575,9 @@ def test_stopped_and_resumed(
     check(graph, run_filter(graph, workers[-1], before))
 
 
-def test_what_is_given_to_go_on_from_stays(clock: Clock) -> None:
-    graph = made("nested cores")
+@on_each
+def test_what_is_given_to_go_on_from_stays(clock: Clock, backend: Backend) -> None:
+    graph = made("nested cores", backend)
     before = run_filter(graph, 7, seconds=1, progress=clock.tick)[0]
     assert not before.filtered
     kept = facts(before)
@@ -484,11 +585,12 @@ def test_what_is_given_to_go_on_from_stays(clock: Clock) -> None:
     assert facts(before) == kept
 
 
-def test_finished_bands_go_on_to_themselves() -> None:
-    graph = made("cliques of all sizes")
+@on_each
+def test_finished_bands_go_on_to_themselves(backend: Backend) -> None:
+    graph = made("cliques of all sizes", backend)
     bands = run_filter(graph, 3)[0]
     again = run_filter(graph, 2, bands)
-    assert all(own.stops == bands.stops and np.array_equal(own.band, bands.band) for own in again)
+    assert all(own.stops == bands.stops and bool((own.band == bands.band).all()) for own in again)
 
 
 class Losing:
@@ -518,12 +620,16 @@ class Losing:
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
+@on_each
 @pytest.mark.parametrize("name", ["two cores"])
 @pytest.mark.parametrize("overshot", [pytest.param(0, marks=pytest.mark.slow), 3])
-def test_a_lost_worker(monkeypatch: pytest.MonkeyPatch, name: str, overshot: float) -> None:
-    """In whatever exchange a worker is lost, the others are at a threshold, and go on from there without it."""
+def test_a_lost_worker(monkeypatch: pytest.MonkeyPatch, backend: Backend, name: str, overshot: float) -> None:
+    """In whatever exchange a worker is lost, the others are at a threshold, and go on from there without it.
+
+    On GPUs in some of the exchanges, both of a sum and those of facts among them.
+    """
     monkeypatch.setattr(f"{FILTERING}.OVERSHOT", overshot)
-    graph, finished, last = made(name), False, 0
+    graph, finished, last = made(name, backend), False, 0
     while not finished:
         found = run_filter(graph, 3, through=lambda own, last=last: Losing(own, last) if own.rank == 1 else own)  # type: ignore[misc]
         finished = found[0].filtered
@@ -533,39 +639,74 @@ def test_a_lost_worker(monkeypatch: pytest.MonkeyPatch, name: str, overshot: flo
             else:
                 check_threshold(graph, bands)
                 check(graph, run_filter(graph, 1, bands))
-        last += 1
+        last += {"cpu": 1, "gpu": 7}[backend.name]
     assert last > 10
+
+
+# What is kept between tasks.
+
+
+@on_each
+def test_states(backend: Backend) -> None:
+    """λ of bands comes in, from the memory of a GPU or of the host. The rest is counted."""
+    graph = made("cliques of all sizes", backend)
+    bands = run_filter(graph, 3)[0]
+    numbers, edges = kernels.to_host(bands.band), graph.topology.edges
+    found = {band: peel_band(graph.topology, bands, band) for band in range(len(bands.stops)) if not bands.single[band]}
+    for start in (bands, in_host_memory(bands)):
+        state = BandState.of(start)
+        assert state.band_sizes().tolist() == np.bincount(numbers).tolist()
+        assert state.left == int(np.isin(numbers, list(found)).sum()) and sorted(state.unfinished) == sorted(found)
+        for band, own in found.items():
+            state = state.with_bands({band: kernels.to_host(own) if band % 2 else own})
+        assert np.array_equal(kernels.to_host(state.low), graph.lam)
+        assert kernels.on_host(state.low) == kernels.on_host(start.band)
+        assert (state.left, state.evaluations, state.unfinished) == (0, edges, [])
+
+
+@on_each
+def test_states_of_filters_that_stopped(backend: Backend) -> None:
+    """Edges that are left to the filter belong to no band."""
+    graph = made("power law", backend)
+    bands = run_filter(graph, 3, seconds=0)[0]
+    state, numbers = BandState.of(bands), kernels.to_host(bands.band)
+    finished = [band for band, single in enumerate(bands.single) if single]
+    assert not bands.filtered and (numbers < 0).any()
+    assert state.band_sizes().tolist() == np.bincount(numbers + 1)[1:].tolist()
+    assert state.left == graph.topology.edges - int(np.isin(numbers, finished).sum())
+    low = kernels.to_host(state.low)
+    assert not low[~np.isin(numbers, finished)].any()
+    assert np.array_equal(low[np.isin(numbers, finished)], graph.lam[np.isin(numbers, finished)])
 
 
 # Sums.
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
-@pytest.mark.parametrize("dense", [False, True])
+@packed_as
 @pytest.mark.parametrize("size", [0, 1, 5, 64, 1000])
-def test_sums(workers: int, dense: bool, size: int) -> None:
-    """All workers get the sums of all, for fewer edges than workers too, and the values of each of them."""
+def test_sums(backend: Backend, workers: int, dense: int, size: int) -> None:
+    """All workers apply the sums of all, for fewer edges than workers too, and get the values of each of them."""
     draws = [np.random.default_rng([workers, size, rank]) for rank in range(workers)]
-    deltas = [-(random.integers(0, 200, size) * (random.random(size) < 0.3)).astype(np.int32) for random in draws]
+    amounts = [(random.integers(0, 200, size) * (random.random(size) < 0.3)).astype(np.int32) for random in draws]
+    before = np.random.default_rng(size).integers(-3, 1000, size, np.int32)
     carriers = MemoryCarrier.open(workers)
     barrier = threading.Barrier(workers)
 
     def work(rank: int) -> tuple[Ints, list[list[int]], int, int]:
-        sums, delta = Sums(carriers[rank]), deltas[rank].copy()
+        sums, changes = Sums(carriers[rank]), kernels.changes(backend.put(before), backend.put(amounts[rank]))
         assert (sums.rank, sums.workers) == (rank, workers)
-        lowered = draws[rank].permutation(np.flatnonzero(delta)).astype(np.int32)
-        packed, values = sums.add(delta, lowered, dense, (rank, 2**64 - 1 - rank))
-        assert not delta.any()
-        total = np.zeros(size, np.int32)
-        arrived = sum(lower(words, first, total, 0)[1] for words, first in packed)
-        assert arrived == sum(own[-1] for own in values)
+        if dense == LISTS:
+            assert isinstance(changes, Changes)
+            changes._dense, changes._lowered = False, np.flatnonzero(amounts[rank]).astype(np.int32)
+        values = sums.add(changes, (rank, 2**64 - 1 - rank))
+        assert changes.pack(0, size)[1] == 0
         barrier.wait()
-        return total, values, sums.exchanges, sums.bytes
+        return kernels.to_host(changes.count), values, sums.exchanges, sums.bytes
 
-    for total, values, exchanges, received in in_threads(work, workers):
-        assert np.array_equal(total, sum(deltas))
-        sent = [int(-delta.sum()) for delta in deltas]
-        assert values == [[rank, 2**64 - 1 - rank, sent[rank]] for rank in range(workers)]
+    for count, values, exchanges, received in in_threads(work, workers):
+        assert np.array_equal(count, before - sum(amounts))
+        assert values == [[rank, 2**64 - 1 - rank] for rank in range(workers)]
         assert exchanges == 1 and (received > 0) == (workers > 1)
 
 
@@ -664,12 +805,14 @@ class Tampering:
 @pytest.mark.usefixtures("exchanging", "fine")
 @pytest.mark.parametrize("change", [raised, halved, emptied])
 @pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
-@pytest.mark.parametrize("dense", [0, 10**9], ids=["lists", "bits"])
+@packed_as
 @pytest.mark.parametrize("turn", [1, 9])
-def test_changed_amounts(monkeypatch: pytest.MonkeyPatch, change: Change, shared: bool, dense: int, turn: int) -> None:
+def test_changed_amounts(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, change: Change, shared: bool, dense: int, turn: int
+) -> None:
     """Worker 0 owns the first edges, so its packets begin at edge 0."""
-    monkeypatch.setattr(f"{FILTERING}.DENSE", dense)
-    graph = made("nested cores")
+    monkeypatch.setattr(DENSE, dense)
+    graph = made("nested cores", backend)
     made_here: list[Tampering] = []
 
     def through(carrier: Carrier) -> Carrier:
@@ -684,11 +827,12 @@ def test_changed_amounts(monkeypatch: pytest.MonkeyPatch, change: Change, shared
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
+@on_each
 @pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
 @pytest.mark.parametrize("turn", [1, 9])
-def test_amounts_of_another_edge(shared: bool, turn: int) -> None:
+def test_amounts_of_another_edge(backend: Backend, shared: bool, turn: int) -> None:
     """The sum of all amounts is right, but one of them is for another edge of the same range."""
-    graph = made("nested cores")
+    graph = made("nested cores", backend)
 
     def moved(packed: Words, edges: int) -> Words:
         amounts = entries(packed, 0)
@@ -705,64 +849,73 @@ def test_amounts_of_another_edge(shared: bool, turn: int) -> None:
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
-def test_packets_pass_unchanged() -> None:
+@on_each
+def test_packets_pass_unchanged(backend: Backend) -> None:
     """The carrier of these tests changes nothing else."""
-    graph = made("nested cores")
+    graph = made("nested cores", backend)
     found = run_filter(
         graph, 3, through=lambda carrier: Tampering(carrier, lambda packed, _: packed, False, 1, graph.topology.edges)
     )
     check(graph, found)
 
 
+@on_each
 @pytest.mark.parametrize("workers", [2, 7])
 @pytest.mark.parametrize("change", [1, -1])
-def test_a_worker_with_another_count(workers: int, change: int) -> None:
-    graph = made("power law")
+def test_a_worker_with_another_count(backend: Backend, workers: int, change: int) -> None:
+    graph = made("power law", backend)
 
-    def counts(rank: int) -> Ints:
+    def counts(rank: int) -> Any:
         count = graph.triangles.copy()
         count[5] += 3 * change * (rank == workers - 1)
-        return count
+        return graph.put(count)
 
     with pytest.raises(InternalError, match="the workers' counts of triangles differ at level 0"):
         run_filter(graph, workers, counts=counts)
 
 
-def test_a_worker_with_exchanged_counts() -> None:
+@on_each
+def test_a_worker_with_exchanged_counts(backend: Backend) -> None:
     """Sums do not tell that two edges have the counts of each other."""
-    graph = made("power law")
+    graph = made("power law", backend)
     e, f = int(graph.triangles.argmin()), int(graph.triangles.argmax())
 
-    def counts(rank: int) -> Ints:
+    def counts(rank: int) -> Any:
         count = graph.triangles.copy()
         if rank == 1:
             count[[e, f]] = count[[f, e]]
-        return count
+        return graph.put(count)
 
     with pytest.raises(InternalError, match="the workers' counts of triangles differ at level 0"):
         run_filter(graph, 3, counts=counts)
 
 
+def filtering_of(backend: Backend) -> Any:
+    """The class of a backend, whose methods are replaced."""
+    return importlib.import_module(f"edgemill.kernels.{backend.name}").Filtering
+
+
 @pytest.mark.usefixtures("fine")
-def test_a_count_that_changes_on_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_each
+def test_a_count_that_changes_on_one_worker(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
     """Workers that do all passes alike compare their counts at each threshold."""
     monkeypatch.setattr(Sums, "seconds", lambda sums: 1e9)
-    graph, original = made("power law"), Filtering.remove_all
+    graph, original = made("power law", backend), filtering_of(backend).remove_alone
     victim = int(graph.lam.argmax())
     changed: list[int] = []
 
-    def remove_all(part: Filtering, frontier: Ints, threshold: int) -> Ints:
-        following = original(part, frontier, threshold)
+    def remove_alone(part: Any, enough: int) -> tuple[Removed, Frontier]:
+        found: tuple[Removed, Frontier] = original(part, enough)
         if threading.current_thread().name == "worker 1" and not changed:
-            changed.append(threshold)
+            changed.append(enough)
             part.count[victim] += 1
-        return following
+        return found
 
-    monkeypatch.setattr(Filtering, "remove_all", remove_all)
+    monkeypatch.setattr(filtering_of(backend), "remove_alone", remove_alone)
 
-    def name(rank: int) -> Ints:
+    def name(rank: int) -> Any:
         threading.current_thread().name = f"worker {rank}"
-        return graph.triangles.copy()
+        return graph.put(graph.triangles)
 
     with pytest.raises(InternalError, match=r"the workers' counts of triangles differ at level [1-9]"):
         run_filter(graph, 3, counts=name)
@@ -770,52 +923,57 @@ def test_a_count_that_changes_on_one_worker(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("fine")
+@on_each
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("wrong", [1, -1, 1000])
-def test_removed_triangles_that_are_not_missing(monkeypatch: pytest.MonkeyPatch, workers: int, wrong: int) -> None:
-    graph, original = made("power law"), Filtering.remove_all
+def test_removed_triangles_that_are_not_missing(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, workers: int, wrong: int
+) -> None:
+    graph, original = made("power law", backend), filtering_of(backend).remove_alone
 
-    def remove_all(part: Filtering, frontier: Ints, threshold: int) -> Ints:
-        following = original(part, frontier, threshold)
-        part.destroyed[frontier[0]] += wrong
-        return following
+    def remove_alone(part: Any, enough: int) -> tuple[Removed, Frontier]:
+        removed, following = original(part, enough)
+        return removed._replace(triangles=removed.triangles + wrong), following
 
-    monkeypatch.setattr(Filtering, "remove_all", remove_all)
+    monkeypatch.setattr(filtering_of(backend), "remove_alone", remove_alone)
     monkeypatch.setattr(Sums, "seconds", lambda sums: 1e9)
     with pytest.raises(InternalError, match=r"the filter removed [\d,]+ triangles below \d+, and counts fell by"):
         run_filter(graph, workers)
 
 
 @pytest.mark.usefixtures("fine", "exchanging")
+@on_each
 @pytest.mark.parametrize("wrong", [1, -1, 1000])
-def test_lost_triangles_that_are_not_missing(monkeypatch: pytest.MonkeyPatch, wrong: int) -> None:
+def test_lost_triangles_that_are_not_missing(monkeypatch: pytest.MonkeyPatch, backend: Backend, wrong: int) -> None:
     """One worker counts wrongly what its share of one pass destroys."""
-    graph, original = made("power law"), Filtering.lose
+    graph, original = made("power law", backend), filtering_of(backend).remove_share
     changed: list[int] = []
 
-    def lose(part: Filtering, share: Ints) -> Ints:
-        lowered = original(part, share)
-        if len(share) and not changed:
-            changed.append(int(share[0]))
-            part.destroyed[share[0]] += wrong
-        return lowered
+    def remove_share(part: Any, worker: int, workers: int) -> int:
+        triangles: int = original(part, worker, workers)
+        if worker == 1 and triangles and not changed:
+            changed.append(worker)
+            triangles += wrong
+        return triangles
 
-    monkeypatch.setattr(Filtering, "lose", lose)
+    monkeypatch.setattr(filtering_of(backend), "remove_share", remove_share)
     with pytest.raises(InternalError, match=r"the filter removed [\d,]+ triangles below \d+, and counts fell by"):
         run_filter(graph, 3)
+    assert len(changed) == 1
 
 
+@on_each
 @pytest.mark.parametrize("change", [-2, -1, 1, 2])
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.usefixtures("fine")
-def test_counts_that_are_wrong_everywhere(change: int, workers: int) -> None:
+def test_counts_that_are_wrong_everywhere(backend: Backend, change: int, workers: int) -> None:
     """All workers have the same counts, and one is wrong: the sum of all of them is not divisible by three."""
-    graph = made("power law")
+    graph = made("power law", backend)
 
-    def counts(_: int) -> Ints:
+    def counts(_: int) -> Any:
         count = graph.triangles.copy()
         count[int(graph.lam.argmax())] += change
-        return count
+        return graph.put(count)
 
     with pytest.raises(InternalError):
         run_filter(graph, workers, counts=counts)
@@ -825,26 +983,29 @@ def with_stop(bands: Bands, band: int, stop: int) -> Bands:
     return replace(bands, stops=(*bands.stops[:band], stop, *bands.stops[band + 1 :]))
 
 
+@on_each
 @pytest.mark.parametrize("name", [*RICH, "random"])
-def test_a_band_that_ends_too_low(name: str) -> None:
+def test_a_band_that_ends_too_low(backend: Backend, name: str) -> None:
     """Each band that is peeled is peeled to the level before its stop, and no further. The right stop is no error."""
-    graph = made(name)
+    graph = made(name, backend)
     bands = run_filter(graph, 1)[0]
+    numbers = kernels.to_host(bands.band)
     assert not all(bands.single)
     for band, single in enumerate(bands.single):
-        most = int(graph.lam[bands.band == band].max())
+        most = int(graph.lam[numbers == band].max())
         if not single:
             peel_band(graph.topology, with_stop(bands, band, most + 1), band)
             with pytest.raises(InternalError, match=f"band {band} ends at level {most - 1}, and an edge .* λ {most}"):
                 peel_band(graph.topology, with_stop(bands, band, most), band)
 
 
-def test_a_band_that_begins_too_high() -> None:
+@on_each
+def test_a_band_that_begins_too_high(backend: Backend) -> None:
     """An edge with fewer triangles than the first level of its band has another λ."""
-    graph = made("cliques of all sizes")
+    graph = made("cliques of all sizes", backend)
     bands = run_filter(graph, 1)[0]
     last = len(bands.stops) - 1
-    least = int(graph.lam[bands.band == last].min())
+    least = int(graph.lam[kernels.to_host(bands.band) == last].min())
     assert last and not bands.single[last]
-    with pytest.raises(InternalError):
+    with pytest.raises(InternalError, match=f"band {last} begins at level {least + 1}, and an edge of it has"):
         peel_band(graph.topology, with_stop(bands, last - 1, least + 1), last)

@@ -1,0 +1,136 @@
+// The coarse filter of tasks/bands: removes edges with fewer triangles than a limit, pass by pass; see kernels/gpu/filtering.py.
+//
+// measure     The number of edges below the limit, and the sum of their counts.
+// list_below  Marks these edges as edges that round 0 removes. Lists those of one worker's share: runs of SHARE edges, dealt out.
+// remove      Removes the edges queue[0 .. state[0]). With `once` no other edge is listed, and the removed ones keep their mark.
+//             Otherwise rounds follow until none falls below the limit, or more than `most` edges do; these get their counts back.
+//             Writes to state: 1 rounds, 2 the removed edges; adds up the triangles that it removes.
+// subtract    After a pass on a copy of the counts: turns the copy into what each count of an edge that is left was lowered by,
+//             and marks the edges of the pass as gone.
+// survey      Of the counts of edges that are left: how often each of them below `bins` occurs, their sum, their digest, the least.
+//
+// Needs       `remove` is a cooperative launch, with all of state but its first word, and all of barrier, 0. Rounds: cascade.cuh.
+// Reads       4 bytes an edge of the part in each kernel but `remove`; `subtract` writes as much.
+#define COUNTS_TRIANGLES 1
+#include "cascade.cuh"
+#include "frontiers/lists.cuh"
+
+typedef unsigned long long uint64;
+
+constexpr int SHARE = 64;  // consecutive edges of one share
+constexpr int NOTHING = 0x7FFFFFFF;
+
+__device__ __forceinline__ uint64 warp_sum_long(uint64 value) {
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+__device__ __forceinline__ void add_long(uint64* sum, uint64 value) {
+    const uint64 all = warp_sum_long(value);
+    if (all && (threadIdx.x & 31) == 0) atomicAdd(sum, all);
+}
+
+extern "C" __global__ void measure(const int* __restrict__ count, uint32 edges, int limit, uint64* sums) {
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    uint64 found = 0, triangles = 0;
+    for (uint32 e = thread; e < edges; e += threads) {
+        const int c = count[e];
+        if (c >= 0 && c < limit) ++found, triangles += c;
+    }
+    add_long(&sums[0], found);
+    add_long(&sums[1], triangles);
+}
+
+extern "C" __global__ void list_below(
+    int* count, uint32 edges, int limit, uint32 worker, uint32 workers, int* queue, uint32* tail) {
+    const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5, lane = threadIdx.x & 31;
+    for (uint32 i = warp * 32 * STEPS; i < edges; i += warps * 32 * STEPS) {
+        uint32 own = 0;
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            const uint32 edge = i + 32 * step + lane;
+            const int c = edge < edges ? count[edge] : -1;
+            if (c >= 0 && c < limit) {
+                count[edge] = removed_in(0);
+                own |= static_cast<uint32>(edge / SHARE % workers == worker) << step;
+            }
+        }
+        append_all(queue, tail, own, i);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) remove_edges(
+    int* queue, uint32* state, Barrier* barrier, int2* heavy, const int* __restrict__ low, const int* __restrict__ high,
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, const unsigned short* __restrict__ filter, int* count,
+    int limit, bool once, uint32 most, uint64* triangles) {
+    extern __shared__ char shared[];
+    Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
+    uint32* tail = &state[0];
+    const Graph graph = {low, high, begin, length, bucket, entry, table, filter};
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    uint32 before = 0, begun = 0, round = 0;
+    uint32 end = grid_barrier(barrier, tail);
+    while (begun < end) {
+        for (uint32 i = before + thread; i < begun; i += threads) count[__ldcg(&queue[i])] = GONE;
+        if (thread < 3) state[8 + 4 * ((round + 1) % 3) + thread] = 0;
+        const Removal removal = {queue, tail, count, removed_in(round), removed_in(round + 1), limit, NOTHING, nullptr, nullptr, once,
+                                 triangles};
+        const uint32 grown = run_round(work, queue + begun, end - begun, &state[8 + 4 * (round % 3)], heavy, barrier, graph, removal);
+        before = begun;
+        begun = end;
+        end = grown;
+        ++round;
+        if (once || end - begun > most) break;
+    }
+    if (!once) {
+        for (uint32 i = before + thread; i < begun; i += threads) count[__ldcg(&queue[i])] = GONE;
+        // Their mark was added to their counts.
+        for (uint32 i = begun + thread; i < end; i += threads) count[__ldcg(&queue[i])] -= removed_in(round) - (limit - 1);
+    }
+    if (thread == 0) {
+        state[1] = round;
+        state[2] = begun;
+    }
+}
+
+extern "C" __global__ void subtract(int* count, int* lowered, uint32 edges, int limit) {
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    for (uint32 e = thread; e < edges; e += threads) {
+        const int c = count[e];
+        lowered[e] = c >= limit ? c - lowered[e] : 0;
+        if (c >= 0 && c < limit) count[e] = GONE;
+    }
+}
+
+// `sums` are the sum of the counts and their digest, as kernels/cpu/peeling/filtering.py has it.
+extern "C" __global__ void survey(
+    const int* __restrict__ count, uint32 edges, int bins, int near_bins, uint32* histogram, uint64* sums, int* least) {
+    extern __shared__ uint32 near[];
+    for (int bin = threadIdx.x; bin < near_bins; bin += blockDim.x) near[bin] = 0;
+    __syncthreads();
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    uint64 total = 0, digest = 0;
+    int smallest = NOTHING;
+    for (uint32 e = thread; e < edges; e += threads) {
+        const int c = count[e];
+        if (c < 0) continue;
+        total += c;
+        const uint64 mixed = (static_cast<uint64>(e) << 32 | static_cast<uint64>(c)) * 0x9E3779B97F4A7C15ull;
+        digest += mixed ^ (mixed >> 29);
+        smallest = min(smallest, c);
+        if (c < near_bins) {
+            atomicAdd(&near[c], 1u);
+        } else if (c < bins) {
+            atomicAdd(&histogram[c], 1u);
+        }
+    }
+    add_long(&sums[0], total);
+    add_long(&sums[1], digest);
+    smallest = warp_min(smallest);
+    if ((threadIdx.x & 31) == 0 && smallest < NOTHING) atomicMin(least, smallest);
+    __syncthreads();
+    for (int bin = threadIdx.x; bin < near_bins; bin += blockDim.x) {
+        if (near[bin]) atomicAdd(&histogram[bin], near[bin]);
+    }
+}
