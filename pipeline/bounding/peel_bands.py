@@ -21,6 +21,7 @@ from ...tasks.bands.filtering import CoarseFilter, FilterFigures
 from ...tasks.bands.peeling import peel_band
 from ...tasks.bands.state import BandState, band_intervals
 from ...tasks.bands.sums import Sums
+from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.errors import ClusterLost, StateLost
 from ...tasks.graph.triangulate import count_alone
 from ...tasks.messages import bundle
@@ -44,10 +45,10 @@ _MOST_LOSSES = 20
 def band_workers(engine: Engine, carrier: CarrierSetting, most: int) -> list[str]:
     """The addresses of the workers that take part: the first of each host, whose task uses the cores of the others too.
 
-    With a carrier that is not `auto` all of them. At most `most`. Raises as `Engine.on_every_worker`.
+    With a carrier that is not `auto`, and on GPUs, all of them. At most `most`. Raises as `Engine.on_every_worker`.
     """
     addresses = list(engine.session.workers)
-    if carrier != "auto":
+    if carrier != "auto" or engine.capacity.device_bytes:
         return addresses[:most]
     return [addresses[own[0]] for own in by_host(engine.on_every_worker(cores_here))][:most]
 
@@ -63,7 +64,7 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
         at = [every.index(address) for address in addresses]
         communicator = Communicator.of(engine, len(at), carrier, at)
         lists = engine.submit("lists", oriented_lists, owned)
-        arguments = [(communicator, worker, lists) for worker in range(len(at))]
+        arguments = [(communicator, worker, lists, _space(engine)) for worker in range(len(at))]
         tasks = engine.start_on("count-share", _count_share, arguments, addresses)
         engine.wait_for_gang(tasks, addresses)
         # Alone the task could not run again: it waits for the others of its gang.
@@ -145,7 +146,8 @@ class PeelBands(Peeling):
             at = [every.index(address) for address in addresses]
             communicator = Communicator.of(engine, len(at), carrier, at)
             left = None if deadline is None else deadline - time.monotonic()
-            arguments = [(communicator, w, graph, state, left, self._topic if w == 0 else None) for w in range(len(at))]
+            how = graph, state, _space(engine), left
+            arguments = [(communicator, w, *how, self._topic if w == 0 else None) for w in range(len(at))]
             tasks = engine.start_on("filter", _filter_on_worker, arguments, addresses)
             beside()
             beside = _nothing
@@ -240,10 +242,11 @@ class PeelBands(Peeling):
         present = engine.workers_now()
         hosts = {present[address] for address in workers.held if address in present}
         for address, host in present.items():
-            new = address not in workers.held if carrier != "auto" else host not in hosts
+            apart = carrier != "auto" or engine.capacity.device_bytes
+            new = address not in workers.held if apart else host not in hosts
             if new and todo > len(workers.held) - len(workers.busy):
                 hosts.add(host)
-                workers.held[address] = engine.start_on("join", _hold, [(graph, state)], [address])[0]
+                workers.held[address] = engine.start_on("join", _hold, [(graph, state, _space(engine))], [address])[0]
                 self._workers = max(self._workers, len(workers.held))
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
@@ -265,6 +268,11 @@ class PeelBands(Peeling):
         )
 
 
+def _space(engine: Engine) -> MemorySpace:
+    """Where the workers compute."""
+    return MemorySpace.DEVICE if engine.capacity.device_bytes else MemorySpace.HOST
+
+
 def _passed(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
@@ -278,22 +286,28 @@ def _filter_on_worker(
     worker: int,
     graph: GraphCopy,
     before: BandState | None,
+    space: MemorySpace,
     seconds: float | None,
     topic: str | None,
 ) -> _Held:
     """Task: the coarse filter on one of the workers."""
     leave_pool()
     report = progress_reporter(topic)
+    graph = move_arrays(graph, space)
     topology = graph.topology()
-    if before is not None and before.bands.filtered:
-        return _Held(topology, before)
+    if before is not None:
+        before = before.moved(space)
+        if before.bands.filtered:
+            return _Held(topology, before)
     with _one_carrier(communicator, worker) as carrier:
         search = CoarseFilter(topology, graph.support, Sums(carrier), None if before is None else before.bands)
         return _Held(topology, BandState.of(search.run(seconds, report)))
 
 
-def _count_share(communicator: Communicator, worker: int, lists: OrientedLists) -> IntArray | None:
+def _count_share(communicator: Communicator, worker: int, lists: OrientedLists, space: MemorySpace) -> IntArray | None:
     """Task: the triangles of each edge, on worker 0; the others count their shares."""
+    leave_pool()
+    lists = move_arrays(lists, space)
     with _one_carrier(communicator, worker) as carrier:
         return count_share(lists, carrier)
 
@@ -308,9 +322,9 @@ def _one_carrier(communicator: Communicator, worker: int) -> Iterator[Carrier]:
             raise
 
 
-def _hold(graph: GraphCopy, state: BandState) -> _Held:
+def _hold(graph: GraphCopy, state: BandState, space: MemorySpace) -> _Held:
     """Task: what a worker that has joined needs for bands."""
-    return _Held(graph.topology(), state)
+    return _Held(move_arrays(graph, space).topology(), state.moved(space))
 
 
 def _peel_band(held: _Held, band: int) -> IntArray:

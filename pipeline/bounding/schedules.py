@@ -60,7 +60,7 @@ def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
 
         return PeelShards(context, plan.resident_bytes if plan.on_disk else None)
     if plan.in_bands:
-        from .peel_bands import PeelBands  # imports kernels for CPUs
+        from .peel_bands import PeelBands  # imports bands and their kernels
 
         return PeelBands(context, plan.band_workers)
     if plan.method == "peel":

@@ -53,6 +53,8 @@ of smaller blocks takes longer than to read them.
 """
 MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
+_HOST_CARRIERS = ("shared-memory", "dask")
+"""Carriers of the settings with which GPUs peel bands."""
 _GIVEN = "as partitioning.count says"
 _ONE = "one worker holds them all"
 _EACH = "one for each worker"
@@ -114,7 +116,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         if plan.in_shards:  # there may be fewer edges than rows
             return None
     elif not one:
-        plan = _plan_on_gpus(plan, count)
+        plan = _plan_on_gpus(plan, count, settings.bounding.carrier in _HOST_CARRIERS)
         if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
             return None
     plan = _limited(settings, plan)
@@ -158,7 +160,9 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     if not one.finds_lambda:
         return one
     if settings.bounding.method in ("auto", "peel"):
-        return _plan_on_gpus(one, count) if capacity.device_bytes else _plan_on_cpus(one, count)
+        if not capacity.device_bytes:
+            return _plan_on_cpus(one, count)
+        return _plan_on_gpus(one, count, settings.bounding.carrier in _HOST_CARRIERS)
 
     def plan(partitions: int, reason: str) -> Plan:
         if partitions == 1:
@@ -174,8 +178,11 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     return tried[-1] if tried[-1].fits() else _tightest(tried)
 
 
-def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
+def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
     """One partition on one GPU if it fits, else one shard on the GPU of each worker.
+
+    With `in_bands` all GPUs peel bands of a graph that fits one of them. By itself the plan does not choose that:
+    copies of the graph and sums through the memory of hosts take longer than it saves (docs/bands.md).
 
     In one process the plan has shards only if `count` is a number. All shards are then on one GPU, and they need more
     memory than one partition.
@@ -197,6 +204,11 @@ def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
         return one
     if one.compact_rows or not one.fits():
         return _in_shards(one, most, most, why_most)
+    workers = min(capacity.workers, max(1, one.edges // LEAST_EDGES))
+    if in_bands and workers > 1:
+        bands = replace(one, band_workers=workers)
+        if bands.fits_device():
+            return replace(bands, reason=f"each of {workers} GPUs holds them all and peels bands of λ")
     return replace(one, reason="one GPU has room for its edges")
 
 

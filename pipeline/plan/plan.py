@@ -56,6 +56,8 @@ MOVED_EDGE_BYTES = 26
 """Host memory of an edge whose row is numbered in parts on a GPU: 8 for its ends in its bucket and 6 for its row there,
 while it is peeled, and 12 for its end, triangles and λ if the GPU has no room for them.
 """
+GPU_BAND_BYTES = 24
+"""Additional memory of an edge on a GPU that peels bands. Measured: 18 to 22, R-MAT 20 and 22."""
 GPU_EDGE_BYTES = 120
 """Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 
@@ -160,7 +162,7 @@ class Plan(PlanFacts):
         if self.compact_rows:
             return compact_bytes(self.edges, self._closed_edges, vertices, moved=self.ingest_in_parts)
         if not self.in_shards:
-            return self.largest_edges * GPU_EDGE_BYTES
+            return self.largest_edges * (GPU_EDGE_BYTES + (GPU_BAND_BYTES if self.in_bands else 0))
         return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
 
     @property

@@ -63,6 +63,7 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
         plan.compact_rows,
         plan.ingest_on_device,
         plan.source.kind == "string",
+        plan.in_bands,
     )
     if not all(engine.on_every_worker(is_prepared, needed)):
         return engine.on_every_worker(prepare, needed, engine.capacity.threads)

@@ -32,6 +32,8 @@ class Needed:
     """Whether GPUs number and clean the rows."""
     text: bool
     """Whether ids are strings."""
+    bands: bool = False
+    """Whether several GPUs peel bands."""
 
 
 def is_prepared(needed: Needed) -> bool:
@@ -59,6 +61,10 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
             from ....tasks.shards import warm_shards_on_gpu
 
             warm_shards_on_gpu()
+        if needed.bands:
+            from ....tasks.bands.warm import warm_bands_on_gpu  # imports bands and their kernels
+
+            warm_bands_on_gpu()
     return report
 
 
