@@ -8,11 +8,11 @@ another. A worker that joins gets a copy and takes bands.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ...kernels.graph import IntArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
@@ -28,16 +28,20 @@ from ...tasks.messages import bundle
 from ...tasks.shards import Carrier
 from ..cluster.carriers.choice import CarrierSetting
 from ..cluster.carriers.communicator import Communicator
-from ..cluster.engine import Engine, Future
+from ..cluster.engine import GPU, Engine, Future
 from ..cluster.hosts import by_host, cores_here
+from ..cluster.session import kernel_threads_of
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..output.manifest import BandsRecord
+from ..plan.choice import GPU_THREADS
 from .peeling import Peeling
 from .rounds import Outcome, end
 from .schedule import BoundingContext
 
 T = TypeVar("T")
 
+_MOST_BANDS = 64
+"""Most bands that are made for the sake of helpers."""
 _MOST_LOSSES = 20
 """How often workers may be lost without a band being finished."""
 
@@ -71,6 +75,14 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
         return engine.cut_lineage("count-triangles", tasks[:1], count_alone, [(owned,)])[0]
 
 
+class _Band(NamedTuple):
+    """A band to be peeled."""
+
+    first_level: int
+    edges: int
+    work: int
+
+
 @dataclass(frozen=True)
 class _Held(SizedArrays):
     """What a worker holds for bands."""
@@ -89,14 +101,36 @@ class _Workers:
     """Address → the band that the worker peels"""
     found: dict[int, tuple[str, Future]] = field(default_factory=dict)
     """Band → the worker that has its λ"""
+    helpers: dict[str, float] = field(default_factory=dict)
+    """Address of a worker without a GPU, where others have one → its speed in parts of that of a GPU"""
+    since: dict[str, float] = field(default_factory=dict)
+    """Address → when the worker began its band"""
+    speed: dict[str, float] = field(default_factory=dict)
+    """Address → work in a second, as measured in the last band of the worker"""
 
-    def drop(self, present: Mapping[str, str]) -> list[int]:
+    def ended(self, band: int, address: str, work: int) -> None:
+        """Note a band that a worker has peeled."""
+        self.found[band] = address, self.busy.pop(address)[1]
+        self.speed[address] = work / max(time.monotonic() - self.since.pop(address), 1e-3)
+
+    def may_help(self, address: str, band: int, left: int) -> bool:
+        """Whether a helper would peel a band before the GPUs have done the work that is left, the band's `left`
+        included.
+        """
+        gpus = [own for own in self.held if own not in self.helpers]
+        measured = [self.speed[own] for own in gpus if own in self.speed]
+        one = sum(measured) / len(measured) if measured else 1.0
+        speed = self.speed.get(address, self.helpers[address] * one) if measured else self.helpers[address]
+        return band / speed <= left / (len(gpus) * one)
+
+    def drop(self, present: Collection[str]) -> list[int]:
         """Forget the workers that are not present or hold nothing; gives the bands to be peeled again."""
         kept = {address for address, held in self.held.items() if address in present and held.status == "finished"}
         again = [band for address, (band, _) in self.busy.items() if address not in kept]
         again += [band for band, (address, _) in self.found.items() if address not in kept]
         for address in set(self.held) - kept:
             self.held.pop(address).release()
+            self.helpers.pop(address, None)
             if address in self.busy:
                 self.busy.pop(address)[1].release()
         for band in again:
@@ -107,10 +141,10 @@ class _Workers:
 class PeelBands(Peeling):
     """Peels the only partition in bands."""
 
-    def __init__(self, context: BoundingContext, most: int) -> None:
-        """At most `most` workers take part in the filter."""
+    def __init__(self, context: BoundingContext, most: int, helpers: int = 0) -> None:
+        """At most `most` workers take part in the filter, and so many `helpers` without a GPU peel bands."""
         super().__init__(context)
-        self._most = most
+        self._most, self._helpers = most, helpers
         self._workers = 0
         self._filter_seconds = self._band_seconds = 0.0
 
@@ -146,7 +180,7 @@ class PeelBands(Peeling):
             at = [every.index(address) for address in addresses]
             communicator = Communicator.of(engine, len(at), carrier, at)
             left = None if deadline is None else deadline - time.monotonic()
-            how = graph, state, _space(engine), left
+            how = graph, state, _space(engine), left, self._least_bands
             arguments = [(communicator, w, *how, self._topic if w == 0 else None) for w in range(len(at))]
             tasks = engine.start_on("filter", _filter_on_worker, arguments, addresses)
             beside()
@@ -200,11 +234,11 @@ class PeelBands(Peeling):
                 while workers.busy or (todo and not (workers.found and _passed(deadline))):
                     if not (workers.found and _passed(deadline)):
                         self._add_workers(graph, state, workers, len(todo))
-                        self._start_bands(workers, todo)
+                        self._start_bands(workers, todo, bands)
                     ended = engine.wait_for_one([task for _, task in workers.busy.values()], list(workers.busy))
                     for address, (band, task) in list(workers.busy.items()):
                         if task in ended:
-                            workers.found[band] = address, workers.busy.pop(address)[1]
+                            workers.ended(band, address, bands[band].work)
                     self._listener({"part": 0, **self._progress(bands, workers)})
                     losses = 0
                 first = next(iter(workers.held))
@@ -221,32 +255,52 @@ class PeelBands(Peeling):
                 if losses == _MOST_LOSSES or not workers.held:
                     raise StateLost(str(error)) from error
 
-    def _start_bands(self, workers: _Workers, todo: list[int]) -> None:
-        """Start the next bands on the workers that are free."""
-        for address, held in workers.held.items():
-            if todo and address not in workers.busy:
-                band = todo.pop(0)
-                task = self.context.engine.start_on("band", _peel_band, [(held, band)], [address])[0]
-                workers.busy[address] = band, task
+    @property
+    def _least_bands(self) -> int:
+        """Fewest bands: so many that one of them is a helper's share of the work."""
+        capacity = self.context.engine.capacity
+        if not self._helpers:
+            return 0
+        share = capacity.helper_threads / capacity.helpers / (GPU_THREADS * self._most + capacity.helper_threads)
+        return min(_MOST_BANDS, round(1 / share))
 
-    def _progress(self, bands: Mapping[int, tuple[int, int]], workers: _Workers) -> dict[str, int]:
-        left = {band: own for band, own in bands.items() if band not in workers.found}
-        return {
-            "level": min((level for level, _ in left.values()), default=0),
-            "unsettled": sum(edges for _, edges in left.values()),
-        }
+    def _start_bands(self, workers: _Workers, todo: list[int], bands: Mapping[int, _Band]) -> None:
+        """Start the next bands on the workers that are free: the longest on GPUs, the shortest on helpers."""
+        engine, helping = self.context.engine, self.context.engine.on_cpus()
+        for address, held in workers.held.items():
+            if not todo or address in workers.busy:
+                continue
+            if address not in workers.helpers:
+                band = todo.pop(0)
+            elif workers.may_help(address, bands[todo[-1]].work, sum(bands[one].work for one in todo)):
+                band = todo.pop()
+            else:
+                continue
+            by = helping if address in workers.helpers else engine
+            workers.since[address] = time.monotonic()
+            workers.busy[address] = band, by.start_on("band", _peel_band, [(held, band)], [address])[0]
+
+    def _progress(self, bands: Mapping[int, _Band], workers: _Workers) -> dict[str, int]:
+        left = [own for band, own in bands.items() if band not in workers.found]
+        level = min((own.first_level for own in left), default=0)
+        return {"level": level, "unsettled": sum(own.edges for own in left)}
 
     def _add_workers(self, graph: Future, state: Future, workers: _Workers, todo: int) -> None:
         """Give workers that have joined a copy, if there are bands for them."""
         engine, carrier = self.context.engine, self.context.settings.carrier
         present = engine.workers_now()
-        hosts = {present[address] for address in workers.held if address in present}
-        for address, host in present.items():
+        hosts = {present[address]["host"] for address in workers.held if address in present}
+        for address, worker in present.items():
+            helps = engine.session.needs_gpu and GPU not in worker["resources"]
             apart = carrier != "auto" or engine.capacity.device_bytes
-            new = address not in workers.held if apart else host not in hosts
+            new = address not in workers.held if apart else worker["host"] not in hosts
+            if helps:
+                new = new and len(workers.helpers) < self._helpers
+                workers.helpers |= {address: kernel_threads_of(worker) / GPU_THREADS} if new else {}
             if new and todo > len(workers.held) - len(workers.busy):
-                hosts.add(host)
-                workers.held[address] = engine.start_on("join", _hold, [(graph, state, _space(engine))], [address])[0]
+                hosts.add(worker["host"])
+                by = engine.on_cpus() if helps else engine
+                workers.held[address] = by.start_on("join", _hold, [(graph, state, _space(by))], [address])[0]
                 self._workers = max(self._workers, len(workers.held))
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
@@ -288,6 +342,7 @@ def _filter_on_worker(
     before: BandState | None,
     space: MemorySpace,
     seconds: float | None,
+    least_bands: int,
     topic: str | None,
 ) -> _Held:
     """Task: the coarse filter on one of the workers."""
@@ -300,7 +355,8 @@ def _filter_on_worker(
         if before.bands.filtered:
             return _Held(topology, before)
     with _one_carrier(communicator, worker) as carrier:
-        search = CoarseFilter(topology, graph.support, Sums(carrier), None if before is None else before.bands)
+        bands = None if before is None else before.bands
+        search = CoarseFilter(topology, graph.support, Sums(carrier), bands, least_bands)
         return _Held(topology, BandState.of(search.run(seconds, report)))
 
 
@@ -343,11 +399,11 @@ def _stops(held: _Held) -> tuple[bool, int]:
     return held.state.bands.filtered, len(held.state.bands.stops)
 
 
-def _unfinished(state: BandState) -> tuple[bool, dict[int, tuple[int, int]]]:
-    """Whether the filter is finished; the bands to be peeled, longest first, with their first level and edges."""
-    sizes = state.band_sizes()
-    bands = {band: (state.bands.first_level(band), int(sizes[band])) for band in state.unfinished}
-    return state.bands.filtered, bands
+def _unfinished(state: BandState) -> tuple[bool, dict[int, _Band]]:
+    """Whether the filter is finished; the bands to be peeled, longest first."""
+    sizes, found = state.band_sizes(), state.bands
+    bands = {one: _Band(found.first_level(one), int(sizes[one]), found.work[one]) for one in state.unfinished}
+    return found.filtered, bands
 
 
 def _figures(outcome: Outcome) -> tuple[int, FilterFigures]:

@@ -62,7 +62,7 @@ def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
     if plan.in_bands:
         from .peel_bands import PeelBands  # imports bands and their kernels
 
-        return PeelBands(context, plan.band_workers)
+        return PeelBands(context, plan.band_workers, plan.band_helpers)
     if plan.method == "peel":
         return PeelAlone(context, plan.compact_rows)
     return Banding(context) if plan.method == "band" else Fixpoint(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -254,9 +254,17 @@ class Engine:
         self.session.refresh_workers()
         return len(self.session.workers)
 
-    def workers_now(self) -> dict[str, str]:
-        """The name of the host of each worker that the cluster has now, by address. Raises ClusterLost."""
-        return {address: str(worker["host"]) for address, worker in workers_of(self.session.client).items()}
+    def workers_now(self) -> dict[str, Mapping[str, Any]]:
+        """What the scheduler says of each worker that the cluster has now, helpers too, by address.
+
+        Raises ClusterLost.
+        """
+        return workers_of(self.session.client)
+
+    def on_cpus(self) -> Self:
+        """The engine for tasks on workers without a GPU, where those of the run have one."""
+        capacity = replace(self.capacity, device_bytes=0, kernel_threads=0)
+        return replace(self, execution=replace(self.execution, capacity=capacity, device="cpu"), _partitions=False)
 
     def communicator_name(self) -> str:
         """See `Session.communicator_name`."""

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
+WHOLE_GPU, PART_OF_GPU = 0.75, 2.0**-12
+"""Where other workers have no GPU: how much of the resource a task takes that has a GPU to itself, and any other task,
+so that it runs on a worker with a GPU.
+"""
 KERNEL_THREADS = "kernel_threads"
 """Resource of Dask workers started here: threads of a kernel, where these are more than tasks run at once."""
 
@@ -31,6 +35,10 @@ class Capacity:
     """
     host_threads: int = 0
     """Threads of all workers of the smallest host, for one task that runs alone; `kernel_threads` if none are given."""
+    helpers: int = 0
+    """Workers without a GPU beside those with one, which compute."""
+    helper_threads: int = 0
+    """Threads for kernels of all helpers."""
 
     def __post_init__(self) -> None:
         if not self.kernel_threads:

@@ -18,7 +18,7 @@ from ...kernels.runtime.device import Device
 from ...tasks.errors import ClusterLost, UsageError
 from .batching import shorten_interval
 from .connecting.arrival import await_workers, tell_nobody
-from .execution import GPU, KERNEL_THREADS, Capacity, Execution
+from .execution import GPU, KERNEL_THREADS, PART_OF_GPU, WHOLE_GPU, Capacity, Execution
 from .failures import Failures
 from .hosts import by_host, cores_here
 from .task_calls import TaskCall
@@ -71,16 +71,33 @@ class Session:
         self.workers = await_workers(client, 1, waiting_seconds, tell)
         """What the scheduler says of each worker of the run, by address."""
         self._failures = Failures(client)
-        self.capacity = Capacity(
-            len(self.workers),
-            min((worker["nthreads"] for worker in self.workers.values()), default=1),
-            min((worker["memory_limit"] or 0 for worker in self.workers.values()), default=0),
-            in_process=all(address.startswith("inproc://") for address in self.workers),
-            kernel_threads=min(map(_kernel_threads, self.workers.values()), default=1),
-        )
+        self.needs_gpu = False
+        """Whether only workers with the resource GPU are of the run, and others have none."""
+        self.capacity = self._offered()
         """What the workers offered at the start."""
         self._undo = ExitStack()
         self._undo.callback(shorten_interval(client))
+
+    def _offered(self) -> Capacity:
+        workers = self.workers.values()
+        return Capacity(
+            len(self.workers),
+            min((worker["nthreads"] for worker in workers), default=1),
+            min((worker["memory_limit"] or 0 for worker in workers), default=0),
+            in_process=all(address.startswith("inproc://") for address in self.workers),
+            kernel_threads=min(map(kernel_threads_of, workers), default=1),
+        )
+
+    def _leave_cpus_out(self) -> None:
+        """Take the workers with the resource GPU for those of the run. The others are helpers."""
+        helpers = [worker for worker in self.workers.values() if GPU not in worker["resources"]]
+        self.needs_gpu = True
+        self.workers = self._of_the_run(self.workers, True)
+        threads = sum(map(kernel_threads_of, helpers))
+        self.capacity = replace(self._offered(), helpers=len(helpers), helper_threads=threads)
+
+    def _of_the_run(self, workers: Mapping[str, Any], needs_gpu: bool) -> dict[str, Any]:
+        return {a: worker for a, worker in workers.items() if not needs_gpu or GPU in worker["resources"]}
 
     @property
     def has_gpu_resource(self) -> bool:
@@ -90,10 +107,14 @@ class Session:
     def execution_on(self, device: str) -> Execution:
         """The execution on these workers, on the `device` auto, cpu or gpu.
 
-        `auto` chooses the GPUs of workers that all declare the resource GPU: without it several may share a GPU.
+        `auto` chooses the GPUs of workers that declare the resource GPU: without it several may share a GPU. If only
+        some declare it, the others take no part in the run, except as helpers.
 
         Raises UsageError if `device` is gpu and a worker has none; as `on_every_worker`.
         """
+        everyone = self.workers
+        if device != "cpu" and self._of_the_run(everyone, True) and not self.has_gpu_resource:
+            self._leave_cpus_out()
         on_cpus = Execution(self.capacity)
         if device == "cpu" or (device == "auto" and not self.has_gpu_resource):
             return on_cpus
@@ -103,7 +124,9 @@ class Session:
             if own.missing and device == "gpu":
                 raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.missing}")
         if any(own.missing for own in found):
-            return on_cpus
+            self.needs_gpu, self.workers = False, everyone
+            self.capacity = self._offered()
+            return Execution(self.capacity)
         capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
         return Execution(capacity, device=found[0].name)
 
@@ -153,6 +176,8 @@ class Session:
 
         With `only`, no other worker takes a task. Workers take those of a higher `priority` first.
         """
+        if self.needs_gpu and not only:
+            resources = {GPU: WHOLE_GPU if resources else PART_OF_GPU}
         options: dict[str, Any] = {"pure": False, "resources": resources, "priority": priority}
         keys = self._keys(name, len(arguments))
         if workers is None or not any(workers):  # in one message to the scheduler
@@ -228,6 +253,8 @@ class Session:
 
         Raises what a task raises, ClusterLost if no worker can run the tasks, WorkerLost if one of `only` is lost.
         """
+        if self.needs_gpu:
+            resources = {*resources, GPU}
 
         async def watched() -> T:
             return await self._watchdog.watch(work(), resources, only)
@@ -250,11 +277,14 @@ class Session:
         """
         if self.client.scheduler is None:
             raise self._failures.lost_scheduler
-        present = workers_of(self.client)
+        present = self._of_the_run(workers_of(self.client), self.needs_gpu)
         retired = sum(self._was_retired(address) for address in self.workers if address not in present)
+        others = len(workers_of(self.client)) - len(present)
         with suppress(TimeoutError):
-            self.client.wait_for_workers(max(1, len(self.workers) - retired), timeout=_RETURN_SECONDS)
-        self.workers = await_workers(self.client, 1, self._waiting_seconds, self.tell)
+            self.client.wait_for_workers(max(1, len(self.workers) - retired) + others, timeout=_RETURN_SECONDS)
+        self.workers = self._of_the_run(await_workers(self.client, 1, self._waiting_seconds, self.tell), self.needs_gpu)
+        if not self.workers:
+            raise ClusterLost("the cluster has no worker with the resource GPU any more: start one, and run again")
 
     def _was_retired(self, address: str) -> bool:
         return any(event.get("action") in _DEPARTURES for _, event in self.client.get_events(address))
@@ -297,5 +327,6 @@ class Session:
         self._plugins.remove()
 
 
-def _kernel_threads(worker: Mapping[str, Any]) -> int:
+def kernel_threads_of(worker: Mapping[str, Any]) -> int:
+    """Threads for the kernels of a worker, by what the scheduler says of it."""
     return int(worker["resources"].get(KERNEL_THREADS, worker["nthreads"]))

@@ -55,6 +55,10 @@ MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
 _HOST_CARRIERS = ("shared-memory", "dask")
 """Carriers of the settings with which GPUs peel bands."""
+GPU_THREADS = 1000
+"""Threads of CPUs that peel as fast as a GPU, about: one H200 takes 0.29 s for λ of R-MAT 22, and 16 cores 19.5 s."""
+HELP_AT = 0.1
+"""Workers without a GPU take bands if they have this share of the threads that are as fast as the GPUs, or more."""
 _GIVEN = "as partitioning.count says"
 _ONE = "one worker holds them all"
 _EACH = "one for each worker"
@@ -106,7 +110,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     count = settings.partitioning.count
     one = count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
     peels = settings.bounding.method in ("auto", "peel")
-    on_gpus = capacity.device_bytes and not capacity.in_process and peels
+    on_gpus = capacity.device_bytes and not capacity.in_process and peels and settings.programs.find_lambda
     in_bands = not one and count == "auto" and peels and not capacity.device_bytes
     if not (one or on_gpus or in_bands) or source.kind != "integer" or source.most_rows is None:
         return None
@@ -115,7 +119,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         plan = _plan_on_cpus(plan, count)
         if plan.in_shards:  # there may be fewer edges than rows
             return None
-    elif not one:
+    elif on_gpus and count != 1:
         plan = _plan_on_gpus(plan, count, settings.bounding.carrier in _HOST_CARRIERS)
         if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
             return None
@@ -201,15 +205,28 @@ def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
         reason = _GIVEN if groups == count else f"{why_most}; partitioning.count is {count:,}"
         return replace(one, reason=reason) if groups == 1 else _in_shards(one, groups, groups, reason)
     if most == 1 or capacity.in_process:
-        return one
+        return _bands_of_gpus(one) if in_bands and capacity.helpers else one
     if one.compact_rows or not one.fits():
         return _in_shards(one, most, most, why_most)
-    workers = min(capacity.workers, max(1, one.edges // LEAST_EDGES))
-    if in_bands and workers > 1:
-        bands = replace(one, band_workers=workers)
-        if bands.fits_device():
-            return replace(bands, reason=f"each of {workers} GPUs holds them all and peels bands of λ")
+    if in_bands and (bands := _bands_of_gpus(one)).in_bands:
+        return bands
     return replace(one, reason="one GPU has room for its edges")
+
+
+def _bands_of_gpus(one: Plan) -> Plan:
+    """Bands on all GPUs, if each can hold the graph and it is large enough.
+
+    Workers without a GPU take bands beside them if all of them together are fast enough to matter.
+    """
+    capacity = one.capacity
+    workers = min(capacity.workers, max(1, one.edges // LEAST_EDGES))
+    pays = capacity.helper_threads >= HELP_AT * GPU_THREADS * workers
+    helpers = capacity.helpers if pays and not capacity.in_process else 0
+    reason = f"each of {workers} GPUs holds them all and peels bands of λ"
+    if helpers:
+        reason += f", and so do {helpers} workers without one"
+    bands = replace(one, band_workers=workers, band_helpers=helpers, reason=reason)
+    return bands if bands.in_bands and bands.fits_device() else one
 
 
 def _plan_on_cpus(one: Plan, count: int | str) -> Plan:

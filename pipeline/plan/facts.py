@@ -68,6 +68,8 @@ class PlanFacts:
     """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
     band_workers: int = 1
     """Workers that each hold a copy of the graph and peel bands of λ; 1 if one worker peels the graph, or shards do."""
+    band_helpers: int = 0
+    """Workers without a GPU that take bands beside those with one."""
 
     @property
     def finds_lambda(self) -> bool:
@@ -82,7 +84,7 @@ class PlanFacts:
     @property
     def in_bands(self) -> bool:
         """Whether several workers peel bands of λ, each with a copy of the graph."""
-        return self.band_workers > 1
+        return self.band_workers > 1 or self.band_helpers > 0
 
     @property
     def on_device(self) -> bool:

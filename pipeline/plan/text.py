@@ -37,7 +37,7 @@ def describe(plan: Plan) -> str:
         ("sample", sample),
         ("edges", f"{_count(graph.edges)}{triangles}"),
         ("vertices", _count(graph.vertices)),
-        ("workers", f"{capacity.workers} x {_many(capacity.kernel_threads, 'thread')}, {limit}"),
+        ("workers", f"{capacity.workers} x {_many(capacity.kernel_threads, 'thread')}, {limit}{_left_out(plan)}"),
         ("device", _device(plan)),
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
         _partitions(plan),
@@ -93,6 +93,14 @@ def _partitions(plan: Plan) -> tuple[str, str]:
     where = ", their rows in files" if plan.on_disk else ""
     groups = f"{_many(plan.shards, 'shard')} in {_many(plan.partitions, 'group')}"
     return "partitions", f"{groups}: {plan.reason}{where}"
+
+
+def _left_out(plan: Plan) -> str:
+    """What the workers without a GPU do, if others have one."""
+    if not plan.capacity.helpers:
+        return ""
+    what = "take bands beside them" if plan.band_helpers else "take no part"
+    return f"; {_many(plan.capacity.helpers, 'worker')} without a GPU {what}"
 
 
 def _bounding_tasks(plan: Plan) -> str:

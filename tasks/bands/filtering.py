@@ -96,8 +96,13 @@ class Bands(SizedArrays):
 class CoarseFilter:
     """The filter on one of several workers, which all make the same calls. Mutable."""
 
-    def __init__(self, topology: Topology, count: IntArray, sums: Sums, before: Bands | None = None) -> None:
-        """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given."""
+    def __init__(
+        self, topology: Topology, count: IntArray, sums: Sums, before: Bands | None = None, least_bands: int = 0
+    ) -> None:
+        """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given.
+
+        Aims at `least_bands` at least.
+        """
         self._sums = sums
         if before is None:
             self._band = np.full_like(count, -1)
@@ -127,7 +132,7 @@ class CoarseFilter:
         self._factor, self._too_far = 1.0, 0
         self._all = self._total + EDGE_WORK * topology.edges
         bands = BANDS_PER_WORKER if kernels.on_host(count) else BANDS_PER_GPU
-        self._aim = self._all / (bands * sums.workers)
+        self._aim = self._all / max(bands * sums.workers, least_bands)
         self._seconds, self._rate = sums.seconds(), 0.0
 
     @property

@@ -15,6 +15,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.bounding import peel_bands
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.plan import choice as planning
 from edgemill.tasks.generate.generate import generate
@@ -107,3 +108,30 @@ def test_a_killed_worker(
         result = mine(rows, tmp_path / "out", client=client, device="gpu", carrier="shared-memory")
     assert killed[0]
     assert tables(result) == tables(plain)
+
+
+@pytest.mark.parametrize("helping", [False, True])
+def test_workers_without_a_gpu(
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helping: bool
+) -> None:
+    """They take no part, or peel bands beside the GPU if they are fast enough together."""
+    start_on = Engine.start_on
+    peeled: set[str] = set()
+
+    def noted(
+        engine: Engine, name: str, function: Callable[..., Any], arguments: Sequence[Any], addresses: Sequence[str]
+    ) -> list[Future]:
+        peeled.update(addresses if name == "band" else ())
+        return start_on(engine, name, function, arguments, addresses)
+
+    monkeypatch.setattr(Engine, "start_on", noted)
+    if helping:
+        monkeypatch.setattr(planning, "HELP_AT", 0)
+        monkeypatch.setattr(peel_bands._Workers, "may_help", lambda *_: True)
+    with runs.mixed_cluster("cpu") as client:
+        result = mine(rows, tmp_path / "out", client=client, device="auto", carrier="dask")
+        runs.assert_nothing_left(client)
+    assert tables(result) == tables(plain)
+    bands = result.manifest.bounding.bands
+    assert (bands is not None) == helping
+    assert bands is None or (bands.workers, len(peeled)) == (2, 2)

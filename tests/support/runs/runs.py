@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.batching import ShortIntervals
@@ -117,6 +117,23 @@ def cluster(**options: Any) -> Iterator[Client]:
         ) as started,
         Client(started, set_as_default=False) as client,
     ):
+        yield client
+
+
+@contextmanager
+def mixed_cluster(*others: str) -> Iterator[Client]:
+    """A worker with the name gpu that declares a GPU, and `others` that do not."""
+    options: dict[str, Any] = {"nthreads": 2, "memory_limit": "2GiB", "dashboard": False, "silence_logs": 50}
+    workers = {
+        name: {"cls": Nanny, "options": options | {"resources": {"GPU": 1} if name == "gpu" else {}}}
+        for name in ("gpu", *others)
+    }
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1", "port": 0}}
+    with (
+        SpecCluster(scheduler=scheduler, workers=workers, silence_logs=50) as started,
+        Client(started, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(1 + len(others))
         yield client
 
 

@@ -80,6 +80,17 @@ class Case(NamedTuple):
         return self.backend.put(values)
 
 
+def make_bands(patch: pytest.MonkeyPatch, each: int) -> None:
+    """So many bands for each worker, on CPUs and GPUs."""
+    patch.setattr(f"{FILTERING}.BANDS_PER_WORKER", each)
+    patch.setattr(f"{FILTERING}.BANDS_PER_GPU", each)
+
+
+@pytest.fixture(autouse=True)
+def _as_many_bands_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_bands(monkeypatch, 2)
+
+
 def whole(rows: Sequence[Edge]) -> Case:
     """All edges, also those without triangles, with λ by definition."""
     edges = sorted(oracles.simple_edges(rows))
@@ -247,7 +258,7 @@ def exchanging(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands as small as they can be, and short jumps: the filter goes on to the last edge."""
-    monkeypatch.setattr(f"{FILTERING}.BANDS_PER_WORKER", 10_000)
+    make_bands(monkeypatch, 10_000)
     monkeypatch.setattr(f"{FILTERING}.LEAST_STEP", 2)
 
 
@@ -328,7 +339,7 @@ def test_drawn_graphs(backend: Backend, graph: list[Edge], drawn: st.DataObject)
         if choose(True, False):
             always_exchange(patch)
         patch.setattr(DENSE, choose(LISTS, 16, BITS))
-        patch.setattr(f"{FILTERING}.BANDS_PER_WORKER", choose(2, 10_000))
+        make_bands(patch, choose(2, 10_000))
         patch.setattr(f"{FILTERING}.OVERSHOT", choose(0, 0.5, 3, 1e9))
         patch.setattr(f"{FILTERING}.LEAST_STEP", choose(0, 1, 16))
         patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", choose(1, 2**15))
@@ -552,7 +563,7 @@ def test_stopped_and_resumed(
     workers: tuple[int, ...],
 ) -> None:
     """Each of several filters goes on for two thresholds from where the one before stopped, with other workers."""
-    monkeypatch.setattr(f"{FILTERING}.BANDS_PER_WORKER", bands_per_worker)
+    make_bands(monkeypatch, bands_per_worker)
     monkeypatch.setattr(f"{FILTERING}.LEAST_STEP", 1)
     graph, before, figures = made(name, backend), None, None
     for number in workers[:-1]:
