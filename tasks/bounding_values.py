@@ -7,6 +7,7 @@ from typing import Any
 
 from . import graph_values
 from .bands.filtering import Bands, FilterFigures
+from .bands.remainder import HandedOver
 from .bands.state import BandState
 from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
@@ -23,6 +24,7 @@ TYPES: Mapping[str, type[Any]] = {
     "FallenBounds": FallenBounds,
     "Figures": Figures,
     "FilterFigures": FilterFigures,
+    "HandedOver": HandedOver,
     "KeptBands": KeptBands,
     "KeptBounds": KeptBounds,
     "Peeled": Peeled,

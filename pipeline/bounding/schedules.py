@@ -56,9 +56,14 @@ def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) 
 
 def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
     if plan.in_shards:
+        resident = plan.resident_bytes if plan.on_disk else None
+        if not plan.on_device:
+            from .shards_then_bands import ShardsThenBands  # imports shards and bands, and their kernels
+
+            return ShardsThenBands(context, resident, plan.bands_at, plan.bands_on)
         from .shard_peeling import PeelShards  # imports shards and their kernels
 
-        return PeelShards(context, plan.resident_bytes if plan.on_disk else None)
+        return PeelShards(context, resident)
     if plan.in_bands:
         from .peel_bands import PeelBands  # imports bands and their kernels
 

@@ -25,11 +25,15 @@ from .shard_tasks import figures_of, intervals_of, peel_groups_of_worker
 class PeelShards(Peeling):
     """Peels groups of shards in lockstep. All messages between them count as one exchange of the run."""
 
-    def __init__(self, context: BoundingContext, resident_bytes: int | None) -> None:
-        """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps that much in memory."""
+    def __init__(self, context: BoundingContext, resident_bytes: int | None, until: int = 0) -> None:
+        """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps that much in memory. Groups on
+        CPUs stop between two levels when at most `until` edges of the graph remain.
+        """
         super().__init__(context)
-        self._resident_bytes = resident_bytes
+        self._resident_bytes, self._until = resident_bytes, until
         self._carrier: CarrierKind = "memory"
+        self.handed_over = 0
+        """Edges that shards left to others."""
 
     @property
     def reached(self) -> dict[str, int]:
@@ -54,6 +58,7 @@ class PeelShards(Peeling):
                     seconds,
                     engine.capacity.kernel_threads,
                     self._resident_bytes,
+                    self._until,
                     self.context.settings.carrier,
                     self._topic if worker == 0 else None,
                 )
@@ -93,6 +98,7 @@ class PeelShards(Peeling):
             grants=sum(own.grants for own in figures),
             bytes=sum(own.bytes for own in figures),
             busiest=round(float(entries.max() / entries.mean()), 3) if entries.any() else 1.0,
+            handed_over=self.handed_over,
         )
         self.context.events.exchange(
             ExchangeRecord(

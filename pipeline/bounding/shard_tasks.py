@@ -26,10 +26,13 @@ def peel_groups_of_worker(
     seconds: float | None,
     threads: int,
     resident_bytes: int | None,
+    until: int,
     way: str,
     topic: str | None,
 ) -> list[Outcome]:
-    """Task: peel the groups of one worker, on the device with their edges."""
+    """Task: peel the groups of one worker, on the device with their edges; on CPUs until at most `until` edges of the
+    graph remain.
+    """
     leave_pool()
     states = None if before is None else [outcome.state for outcome in before]
     found: Sequence[ShardState | ShardOnGpu]
@@ -39,7 +42,8 @@ def peel_groups_of_worker(
             found = peel_groups_on_gpu(edges, carriers, states, seconds, report, way=way)
         else:
             with _allocator(resident_bytes) as allocator:
-                found = peel_groups(edges, carriers, states, seconds, report, threads=threads, allocator=allocator)
+                own = edges, carriers, states, seconds, report
+                found = peel_groups(*own, threads=threads, until=until, allocator=allocator)
     return [Outcome(state, bundle(state.group, {}), None) for state in found]
 
 

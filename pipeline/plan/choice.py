@@ -36,6 +36,7 @@ from .facts import NO_METHOD
 from .fit import excess
 from .limits import FILL
 from .plan import Plan
+from .remainder import with_bands
 from .row_memory import row_bytes
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
     most, threads = min(workers, MAX_PARTITIONS), one.capacity.threads
     every = _in_shards(one, most, most * threads, _EACH if workers > 1 else f"with one {excess(one)}")
     some = _in_shards(one, groups, groups * threads, f"{groups} workers are enough for its edges")
-    return every if groups == workers or some.on_disk or not some.fits() else some
+    return with_bands(every if groups == workers or some.on_disk or not some.fits() else some, LEAST_EDGES)
 
 
 def _in_bands(one: Plan) -> Plan:

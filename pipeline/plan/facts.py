@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from ...kernels.graph import MAX_LOCAL_EDGES
@@ -13,7 +14,7 @@ from ...tasks.inputs.sources import Block, Source
 from ..cluster.execution import Capacity
 from .gpu_memory import halves_of_a_shard
 from .limits import GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
-from .seconds import predicted_seconds
+from .seconds import predicted_seconds, seconds_saved
 
 if TYPE_CHECKING:
     from .programs import PlannedPrograms
@@ -71,6 +72,11 @@ class PlanFacts:
     band_helpers: int = 0
     """Workers without a GPU that take bands beside those with one."""
 
+    bands_at: int | None = None
+    """Edges left at which shards stop, since a worker can hold these; None if shards peel to the end."""
+    bands_on: int = 1
+    """Workers that then peel bands; 1 if one peels all that is left."""
+
     @property
     def finds_lambda(self) -> bool:
         """Whether the run computes λ."""
@@ -102,9 +108,21 @@ class PlanFacts:
         triangles = self.graph.triangles
         if triangles is None or self.on_device or not self.finds_lambda:
             return None
-        if self.in_shards or self.partitions > 1:
-            return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
-        return self.seconds_in_bands(self.band_workers)
+        if not self.in_shards and self.partitions == 1:
+            return self.seconds_in_bands(self.band_workers)
+        found = predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
+        return found - self.seconds_saved
+
+    @property
+    def seconds_saved(self) -> float:
+        """Predicted seconds that the run takes less than in shards to its end, as bands, or one worker, peel the edges
+        that are left at `bands_at`. Infinite, of either sign, if triangles are not estimated.
+        """
+        if self.bands_at is None:
+            return 0.0
+        triangles = inf if self.graph.triangles is None else self.graph.triangles
+        own = self.bands_at, self._closed_edges, triangles
+        return seconds_saved(*own, self.capacity.host_threads, self.bands_on)
 
     def seconds_in_bands(self, workers: int) -> float:
         """Predicted duration on a number of workers that peel bands, or on one worker; `seconds` is not None."""

@@ -44,6 +44,10 @@ BAND_COPY_BYTES = 27
 """Additional memory of a copy in a worker process that peels bands. From one run of R-MAT 20, two workers."""
 WORKER_VERTEX_BYTES = 85
 """Memory of a vertex in a worker process."""
+REMAINING_VERTEX_BYTES = 30
+"""Memory of a vertex of the graph in a worker that peels the edges that shards have left: its mark, its number, and its
+row if it has one.
+"""
 HELD_EDGE_BYTES = 12
 """Memory of an edge in its bucket: its ends, as numbers."""
 HELD_VERTEX_BYTES = 24
@@ -218,6 +222,13 @@ class Plan(PlanFacts):
     def fits_device(self) -> bool:
         """Whether the projected memory on a GPU is within its limit."""
         return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
+
+    def remaining_edges(self, bands: bool) -> int:
+        """Edges that a worker has memory for once its shards have stopped for good, to peel them alone or in bands."""
+        held = 0 if self.on_disk else self._shard_memory.stopped
+        vertices = self.graph.vertices.likely * REMAINING_VERTEX_BYTES
+        room = FILL * self.capacity.memory_bytes - self._idle_bytes - held - vertices
+        return max(0, min(int(room / (WORKER_COPY_BYTES + BAND_COPY_BYTES * bands)), MAX_LOCAL_EDGES))
 
     def _host_bytes(self, share: float, copies: float) -> int:
         """Host memory of a share of the edges and vertices, and of `copies` copies of each edge."""

@@ -22,6 +22,17 @@ BANDS_SHARE, BANDS_REST = 1.8, 0.02
 """Time of peeling in bands on P workers over one worker's: the first of these, divided by P, and the second. Fitted to
 counts for P from 2 to 64 (docs/engineering/bands.md).
 """
+LEFT_EXPONENT = 2 / 3
+"""The work that is left is the share of the edges that is left to this power. Counted for R-MAT 18, where work is
+triangles and 50 for each edge.
+"""
+SHARDS_SHARE = 1.3
+"""Time of peeling in shards over that of one worker with MEASURED_THREADS, for the edges that are left, whatever the
+number of workers and threads: groups wait for each other in each round. Measured on two cores with two shards: 1.0 for
+R-MAT 18, 1.5 for R-MAT 20.
+"""
+GATHERING_SECONDS, GATHERED_EDGE_SECONDS = 0.3, 1.5e-7
+"""To bring the edges that are left together, and for each of them. Measured on the same cores."""
 
 
 def predicted_seconds(edges: float, triangles: float, threads: int, workers: int = 1) -> float:
@@ -29,9 +40,22 @@ def predicted_seconds(edges: float, triangles: float, threads: int, workers: int
 
     `workers` peel bands, with this number of `threads` each.
     """
-    share = 1.0 if workers == 1 else BANDS_SHARE / workers + BANDS_REST
     reading = EDGE_SECONDS * edges * _speed_up(threads * workers)
-    return START_SECONDS + reading + TRIANGLE_SECONDS * triangles * _speed_up(threads) * share
+    return START_SECONDS + reading + TRIANGLE_SECONDS * triangles * _speed_up(threads) * _share(workers)
+
+
+def seconds_saved(left: int, edges: int, triangles: float, threads: int, workers: int) -> float:
+    """Seconds that it saves to stop shards when `left` of the `edges` with triangles are left, and to peel these in
+    bands on `workers` with this number of `threads` each, or on one worker. Negative if shards are faster.
+    """
+    work = TRIANGLE_SECONDS * triangles * float((min(left, edges) / max(edges, 1)) ** LEFT_EXPONENT)
+    gathering = GATHERING_SECONDS + GATHERED_EDGE_SECONDS * min(left, edges)
+    return work * (SHARDS_SHARE - _speed_up(threads) * _share(workers)) - gathering
+
+
+def _share(workers: int) -> float:
+    """The time of peeling in bands over one worker's."""
+    return 1.0 if workers == 1 else BANDS_SHARE / workers + BANDS_REST
 
 
 def _speed_up(threads: int) -> float:

@@ -50,6 +50,8 @@ BITS_BYTES = 0.25
 """Bytes of a vertex of the graph in each shard: whether it has a row there, and the number of rows before it."""
 SIDE_BYTES = 8
 """Bytes of an edge that the group stores, when peeling ends: the counts of both its halves."""
+HANDED_BYTES = 8
+"""Bytes of an edge that the group owns, once its shards have stopped for good: λ, and a copy of it on another worker."""
 ANSWER_BYTES = 8
 """Bytes of an edge that the group owns: the two ends of the interval of its λ."""
 MESSAGE_BYTES = 10
@@ -95,6 +97,12 @@ class ShardMemory:
     def peeling_in_files(self) -> int:
         """The part of `in_files` that peeling takes."""
         return int((self._closed * COUNT_BYTES * self._halves + self._rounds) / self.groups)
+
+    @property
+    def stopped(self) -> int:
+        """Bytes that stay in memory once the shards have stopped for good, while others peel what is left."""
+        edge = STORED_BYTES * self._stored + OWNED_BYTES + HANDED_BYTES
+        return int((self._kept + self._closed * edge) / self.groups)
 
     @property
     def _closed(self) -> float:

@@ -67,6 +67,8 @@ def describe(plan: Plan) -> str:
             more = 2 * plan.band_workers
             one, twice = plan.seconds_in_bands(1), plan.seconds_in_bands(more)
             text += f"; ~{one:.2g} s on one worker, ~{twice:.2g} s on {more}"
+        if plan.bands_at is not None:
+            text += f"; ~{plan.seconds + plan.seconds_saved:.2g} s in shards to the end"
         rows.append(("time", text))
     if plan.programs is not None:
         rows += plan.programs.describe(plan.programs_in_files)
@@ -92,6 +94,8 @@ def _partitions(plan: Plan) -> tuple[str, str]:
         return "partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"
     where = ", their rows in files" if plan.on_disk else ""
     groups = f"{_many(plan.shards, 'shard')} in {_many(plan.partitions, 'group')}"
+    if plan.bands_at is not None:  # the reason ends with what follows the shards
+        return "partitions", f"{groups}{where}: {plan.reason}"
     return "partitions", f"{groups}: {plan.reason}{where}"
 
 

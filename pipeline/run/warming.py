@@ -37,13 +37,14 @@ def warm_workers(run: RunContext) -> None:
             if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
                 run.loading.start(engine, parts_for(plan.method, 1, text, many))
             else:
-                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, plan.in_bands
+                bands = plan.in_bands or plan.bands_on > 1
+                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands
                 reports = engine.on_every_worker(warm, *own)
             if plan.in_shards:
                 from ...tasks.shards import warm_shards  # imports shards and their kernels
 
                 engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
-            if plan.in_bands:
+            if plan.in_bands or plan.bands_on > 1:
                 from ...tasks.bands.warm import warm_bands  # imports kernels of bands
 
                 engine.on_every_worker(warm_bands)

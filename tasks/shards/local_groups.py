@@ -25,6 +25,7 @@ def peel_groups(
     progress: Callable[[int, int], None] | None = None,
     *,
     threads: int,
+    until: int = 0,
     allocator: Allocator = NUMPY_ALLOCATOR,
 ) -> list[ShardState]:
     """Peel the groups of one process, which share its `threads`; see `peel_shards`.
@@ -35,7 +36,7 @@ def peel_groups(
     """
     states: Sequence[ShardState | None] = [None] * len(edges) if before is None else before
     if len(edges) == 1:
-        return [peel_shards(edges[0], carriers[0], states[0], seconds, progress, allocator=allocator)]
+        return [peel_shards(edges[0], carriers[0], states[0], seconds, progress, until=until, allocator=allocator)]
     if layer() == "workqueue":
         for carrier in carriers:
             carrier.abandon()
@@ -48,7 +49,8 @@ def peel_groups(
     def peel(at: int) -> ShardState:
         with kernel_threads(share):
             reporting = progress if at == 0 else None
-            return peel_shards(edges[at], carriers[at], states[at], seconds, reporting, allocator=allocator)
+            own = edges[at], carriers[at], states[at], seconds, reporting
+            return peel_shards(*own, until=until, allocator=allocator)
 
     with ThreadPoolExecutor(len(edges), "shards") as pool:
         running = [pool.submit(peel, at) for at in range(len(edges))]

@@ -33,6 +33,7 @@ def peel_shards(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     *,
+    until: int = 0,
     window: int = WINDOW,
     allocator: Allocator = NUMPY_ALLOCATOR,
     block: int = BLOCK,
@@ -40,7 +41,8 @@ def peel_shards(
     """Peel the graph together with the other groups, which all call this with the same `window` and `block`.
 
     `before` is the state of this group at an earlier stop, for the same graph, groups and shards. When `seconds` are
-    over in any group, all groups stop after the same level. `progress(level, remaining edges)` is called before the
+    over in any group, all groups stop after the same level. They also stop between two levels when at most `until`
+    edges of the graph remain, the same number for all groups. `progress(level, remaining edges)` is called before the
     first level, and after each. Rows and other large arrays that are rarely read come from `allocator`. `block` is the
     number of edges of two groups that one exchange covers, at the start and at a stop. Raises ClusterLost when another
     group is lost, InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of
@@ -49,7 +51,7 @@ def peel_shards(
     deadline = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
         group = build_group(edges, carrier, allocator, block)
-        return Peeling(edges, group, carrier, before, window, block).run(deadline, progress)
+        return Peeling(edges, group, carrier, before, window, block, until).run(deadline, progress)
 
 
 @contextmanager
@@ -73,21 +75,23 @@ class Peeling:
         before: ShardState | None = None,
         window: int = WINDOW,
         block: int = BLOCK,
+        until: int = 0,
     ) -> None:
         self.edges, self.group, self.carrier, self.window, self.block = edges, group, carrier, window, block
+        self.until = until
         self.left, self.level, self.last = edges.edges, 0, window - 1
         self.exchanges = self.rounds = self.levels = self.bytes = 0
         if before is not None:
             self._restore(before)
 
     def run(self, deadline: float | None, progress: Callable[[int, int], None] | None) -> ShardState:
-        """Peel until no edge remains or, after the `deadline` on the monotonic clock, until the end of a level."""
+        """Peel until few edges remain or, after the `deadline` on the monotonic clock, until the end of a level."""
         group = self.group
         self._check()
         if progress is not None:
             progress(self.level, self.left)
         late = False
-        while self.left and not late:
+        while self.left > self.until and not late:
             group.open_level(self.level, self.last)
             fresh = True  # no count has changed since the least counts were found
             removed = False  # this level has removed edges

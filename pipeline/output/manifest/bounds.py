@@ -51,6 +51,10 @@ class ShardsRecord(Record):
     """Bytes that groups sent to each other."""
     busiest: float
     """Row entries that the busiest shard read, over the mean of all shards."""
+    handed_over: int = 0
+    """Edges that were left when shards stopped, as a worker could hold all of these: bands followed, or one worker
+    peeled them alone. 0 if shards peeled to the end.
+    """
 
 
 class BandsRecord(Record):

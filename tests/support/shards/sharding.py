@@ -120,6 +120,7 @@ def peel_in_groups(
     stop: Callable[[], float | None] = lambda: None,
     allocators: Sequence[Allocator] | None = None,
     block: int = 8,
+    until: int = 0,
 ) -> list[ShardState]:
     """Peel a graph; raises what the first group that failed by itself raised. `tamper(rank, group)` may spoil one."""
 
@@ -130,7 +131,7 @@ def peel_in_groups(
                 allocator = NUMPY_ALLOCATOR if allocators is None else allocators[carrier.rank]
                 group = build_group(edges, carrier, allocator, block)
                 own = None if before is None else before[carrier.rank]
-                peeling = Peeling(edges, group, carrier, own, window, block)
+                peeling = Peeling(edges, group, carrier, own, window, block, until)
                 if tamper is not None:
                     tamper(carrier.rank, group)
                 return peeling.run(stop(), None)

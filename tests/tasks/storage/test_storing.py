@@ -22,6 +22,7 @@ import strategies
 from edgemill import kernels
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.tasks.bands.filtering import Bands, FilterFigures
+from edgemill.tasks.bands.remainder import HandedOver
 from edgemill.tasks.bands.state import BandState
 from edgemill.tasks.bound.band import start_bands
 from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
@@ -69,9 +70,10 @@ def values(folder: Path, strings: bool, partitions: int, space: MemorySpace, row
         Bands(s.owned, s.number, (2, 5), (7, 3), (True, False), 9, True, FilterFigures(3, 2)) for s in subgraphs
     ]
     states = [BandState(bands, bands.start, (0,), 4) for bands in in_bands]
+    handed = [HandedOver(0, 2, 3, 4, state.low, state.low[:1], Figures(levels=2), state) for state in states]
     graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
     of_bands = [part for state in states for part in (state, state.bands, state.bands.figures)]
-    return [*graph, *bands, *fallen, *bounds, *peeled, *of_bands, *shards(ids)]
+    return [*graph, *bands, *fallen, *bounds, *peeled, *of_bands, *handed, *shards(ids)]
 
 
 def shards(ids: NDArray[np.int64]) -> list[Any]:

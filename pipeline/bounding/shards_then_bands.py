@@ -1,0 +1,190 @@
+"""Peeling in shards until a worker can hold what is left, then in bands: one task for each step from one to the other.
+
+When few enough edges are left, shards stop between two levels. Each group keeps λ of the edges that went. The others
+are brought together on one worker, from which the workers that peel their bands get copies. If all workers share the
+cores of one machine, that worker peels them alone. λ goes back to the groups, which end as they always do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, NoReturn
+
+from ...tasks.bands.remainder import (
+    MOST_VERTICES,
+    HandedOver,
+    handed_intervals,
+    intervals_of_group,
+    merge_remaining,
+    remaining_edges,
+)
+from ...tasks.bands.state import BandState
+from ...tasks.bound.intervals import Intervals
+from ...tasks.errors import StateLost
+from ...tasks.messages import bundle
+from ...tasks.shards import ShardEdges
+from ..cluster.engine import Future
+from .peel_bands import PeelBands
+from .peeling import PeelAlone, Peeling
+from .rounds import Outcome, Round
+from .schedule import BoundingContext
+from .shard_peeling import PeelShards
+
+
+class ShardsThenBands(PeelShards):
+    """Peels groups of shards in lockstep, and what is left at some number of edges in bands, or on one worker."""
+
+    def __init__(
+        self, context: BoundingContext, resident_bytes: int | None, bands_at: int | None, band_workers: int
+    ) -> None:
+        """Shards stop when at most `bands_at` edges are left, which a worker can hold; None for never.
+
+        At most `band_workers` workers peel bands; 1 for a worker that peels alone.
+        """
+        vertices = sum(counts.vertices for counts in context.counts)
+        super().__init__(context, resident_bytes, bands_at or 0 if vertices <= MOST_VERTICES else 0)
+        self._band_workers = band_workers
+        self._rest: Peeling | None = None
+        """Peels the remaining edges, once shards have stopped for good."""
+        self._owner: Future | None = None
+        """The group of each remaining edge, int16"""
+        self._began = False
+        """Whether the peeling of the remaining edges has begun."""
+
+    def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
+        super().resume(facts, round_)
+        first = self.context.engine.peek(round_.states[:1], _handed, self._first_worker)[0]
+        if first is not None:
+            self.handed_over, found = first
+            self._began = found is not None
+            self._go_on_with_rest(self._band_workers > 1 if found is None else found is BandState)
+
+    @property
+    def _first_worker(self) -> list[int] | None:
+        """Index of the worker of the first group."""
+        at = self.context.engine.partition_workers
+        return at and at[:1]
+
+    def exchange(self, seconds: float | None) -> None:
+        """Peel shards for at most `seconds` and the rest of a level, or what they have left."""
+        if self._rest is None:
+            edges = sum(counts.owned for counts in self.context.counts)
+            if self.round is None and 0 < edges <= self._until:  # shards need not be built
+                self._hand_over(_untouched, self.context.subgraphs)
+                return
+            super().exchange(seconds)
+            assert self.round is not None
+            if 0 < self._records[0].left <= self._until:
+                self._hand_over(_hand_over, self.round.states)
+            return
+        assert self.round is not None
+        rest, started = self._rest, time.perf_counter()
+        self._put_state_into_rest()
+        rest.exchange(seconds)
+        assert rest.round is not None
+        first, *others = self.round.states
+        own = self.context.engine.map("found", _with_found, [(first, rest.round.states[0])], self._first_worker)
+        self._began = True
+        self._hold([*own, *others])
+        self._seconds += time.perf_counter() - started
+        self.stop_seconds = rest.stop_seconds
+
+    def _hand_over(self, function: Callable[[Any], Outcome], groups: Sequence[Future]) -> None:
+        """Stop shards for good. `function` makes of each of the `groups` an Outcome."""
+        engine = self.context.engine
+        self._hold(engine.map("hand-over", function, [(own,) for own in groups], engine.partition_workers))
+        self.handed_over = self._records[0].left
+        self._go_on_with_rest(self._band_workers > 1)
+
+    def _hold(self, states: Sequence[Future]) -> None:
+        """Take these for the states of all groups. None of them can be made again without all that was done before."""
+        engine = self.context.engine
+        engine.wait(states)
+        held = engine.cut_lineage("handed-held", states, _lost, [()] * len(states))
+        super().resume(self.facts, Round(engine, self.name, held))
+
+    def _go_on_with_rest(self, bands: bool) -> None:
+        """Bring the remaining edges together."""
+        assert self.round is not None
+        context, engine = self.context, self.context.engine
+        ends = zip(context.subgraphs, self.round.states, strict=True)
+        parts = engine.map("remaining-edges", _remaining_edges, list(ends), engine.partition_workers)
+        # The tasks of the rest are not those of groups, which have their workers and share their threads.
+        execution = replace(engine.execution, pinned_partitions=None, partitions_at_once=None)
+        alone = replace(engine.for_tasks(1), execution=execution)
+        merged = alone.map("remaining", merge_remaining, [(parts,)], self._first_worker)[0]
+        graph = alone.submit("remaining-graph", attrgetter("graph"), merged)
+        self._owner = alone.submit("remaining-owners", attrgetter("group"), merged)
+        own = replace(context, engine=alone, subgraphs=[graph], record_order=False)
+        self._rest = PeelBands(own, max(1, self._band_workers)) if bands else PeelAlone(own)
+
+    def _put_state_into_rest(self) -> None:
+        """Have the peeling of the rest go on from the state that a checkpoint may have replaced meanwhile."""
+        assert self.round is not None and self._rest is not None
+        if self._began:
+            engine = self._rest.context.engine
+            found = engine.submit("found", _found, self.round.states[0])
+            self._rest.round = Round(engine, self.name, [found])
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        if self._rest is None:
+            return super()._intervals(states)
+        engine = self.context.engine
+        parts: list[Future | None] = [None] * len(states)
+        if self._began:
+            self._put_state_into_rest()
+            assert self._rest.round is not None
+            (found,) = self._rest._intervals(self._rest.round.states)
+            own = [(found, self._owner, group) for group in range(len(states))]
+            parts[:] = self._rest.context.engine.map("intervals-of-group", intervals_of_group, own)
+        arguments = list(zip(states, parts, strict=True))
+        return engine.map("intervals", _handed_intervals, arguments, engine.partition_workers)
+
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
+        super()._report_exchanges(levels, evaluations, unsettled)
+        if self._rest is not None and self._began:
+            self._rest._report_exchanges(levels, evaluations, unsettled)
+            self.bands = self._rest.bands
+
+
+def _hand_over(outcome: Outcome) -> Outcome:
+    """Task: what a group keeps of its shards."""
+    return outcome._replace(state=HandedOver.of(outcome.state))
+
+
+def _untouched(edges: ShardEdges) -> Outcome:
+    """Task: the same of a group whose shards have not begun."""
+    return Outcome(HandedOver.untouched(edges), bundle(edges.group, {}), None)
+
+
+def _with_found(outcome: Outcome, rest: Outcome) -> Outcome:
+    """Task: the state of the first group, with that of the remaining edges."""
+    return outcome._replace(state=replace(outcome.state, found=rest.state))
+
+
+def _found(outcome: Outcome) -> Outcome:
+    """Task: the state of the remaining edges."""
+    return Outcome(outcome.state.found, bundle(0, {}), None)
+
+
+def _handed(outcome: Outcome) -> tuple[int, type[Any] | None] | None:
+    """Task: how many edges shards left, and the type of their state; None if shards have not stopped for good."""
+    state = outcome.state
+    if not isinstance(state, HandedOver):
+        return None
+    return state.handed, None if state.found is None else type(state.found)
+
+
+def _remaining_edges(edges: ShardEdges, outcome: Outcome) -> Any:
+    return remaining_edges(edges, outcome.state)
+
+
+def _handed_intervals(outcome: Outcome, found: Intervals | None) -> Intervals:
+    return handed_intervals(outcome.state, found)
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")

@@ -1,0 +1,217 @@
+"""The edges that groups of shards leave, for workers that can hold all of them: brought together, and their λ back.
+
+Shards stop between two levels. Each group then knows λ of the edges that went, and how many triangles each of the
+others has among those that are left. Nothing else is needed: λ of an edge that is left depends on these edges alone.
+
+group → one worker   remaining_edges: merge_remaining
+one worker → groups  intervals_of_group: handed_intervals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.graph import MAX_LOCAL_EDGES, Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ..bound.intervals import Intervals
+from ..bound.peel import Peeled
+from ..errors import InternalError
+from ..graph.subgraph import PartitionCounts, Subgraph
+from ..messages import Bundle, Payload, bundle
+from ..shards.assignment import ShardAssignment
+from ..shards.edges import ShardEdges
+from ..shards.state import Figures, ShardState
+from .state import BandState
+
+MOST_VERTICES = 2**31 - 1
+"""Most vertices of a graph whose remaining edges can be brought together: their vertices are numbered by int32."""
+
+
+@dataclass(frozen=True)
+class HandedOver(SizedArrays):
+    """What a group of shards knows once it has stopped for good, and, in group 0, how far the other edges have come."""
+
+    group: int
+    groups: int
+    first_level: int
+    """The level at which shards stopped: a lower bound of λ of the edges that remained."""
+    handed: int
+    """Edges of the whole graph that remained."""
+    low: NDArray[np.int32]
+    """[owned edges, in the order of `ShardEdges`] λ; `first_level` for edges that remained."""
+    count: NDArray[np.int32]
+    """[owned edges that remained] triangles among the edges that remained."""
+    figures: Figures
+    found: BandState | Peeled | None = None
+    """How far all remaining edges have come; None before that, and in all groups but the first."""
+
+    @classmethod
+    def of(cls, state: ShardState) -> HandedOver:
+        """From the state of shards that stopped between two levels: there an edge that is left has all its triangles as
+        the upper bound of its λ.
+        """
+        count = state.high[state.low >= state.level]
+        return cls(state.group, state.groups, state.level, state.left, state.low, count, state.figures)
+
+    @classmethod
+    def untouched(cls, edges: ShardEdges) -> HandedOver:
+        """From edges that shards have not begun to peel."""
+        own = _owned(edges)
+        count = edges.support[own]
+        shards = ShardAssignment(edges.cut, edges.groups).shards(edges.group)
+        figures = Figures(entries=(0,) * shards, triangles=(0,) * shards)
+        return cls(edges.group, edges.groups, 0, edges.edges, np.zeros(len(count), np.int32), count, figures)
+
+    # What peeling tells of each state. What concerns the remaining edges is told by group 0 alone.
+
+    @property
+    def level(self) -> int:
+        """A level below which λ of all edges is known."""
+        return self.first_level if self.found is None else max(self.first_level, self.found.level)
+
+    @property
+    def levels(self) -> int:
+        """Levels of the shards, and bands or levels after them."""
+        return self.figures.levels + (0 if self.found is None else self.found.levels)
+
+    @property
+    def evaluations(self) -> int:
+        """Edges removed by this group; with the others that are known."""
+        return self.figures.edges + (0 if self.found is None else self.found.evaluations)
+
+    @property
+    def left(self) -> int:
+        """Edges of the graph whose λ is not known."""
+        if self.group:
+            return 0
+        return self.handed if self.found is None else self.found.left
+
+    @property
+    def exchanges(self) -> int:
+        """Exchanges between all groups, and sums over all workers after them."""
+        return self.figures.exchanges + (0 if self.found is None else self.found.exchanges)
+
+    def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> HandedOver:
+        """The part that a checkpoint stores: all of it."""
+        return self
+
+    def resumed(self, edges: ShardEdges) -> tuple[HandedOver, Bundle[Any]]:
+        """The state and an empty bundle."""
+        return self, bundle(self.group, {})
+
+
+@dataclass(frozen=True)
+class RemainingEdges(Payload):
+    """The remaining edges that a group owns, sorted by (low, high). `len()` is the number of edges."""
+
+    low: NDArray[np.uint32]
+    """[edges] rank of the low endpoint."""
+    high: NDArray[np.uint32]
+    """[edges] rank of the high endpoint."""
+    count: NDArray[np.int32]
+    """[edges] triangles among the edges that remain in all groups."""
+    handed: int
+    """Edges that remain in all groups."""
+    vertices: int
+    """Vertices of the graph."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class Remainder(SizedArrays):
+    """The remaining edges of all groups, as a graph of its own."""
+
+    graph: Subgraph
+    """Its `support` has the triangles of each edge. Vertices keep their order."""
+    group: NDArray[np.int16]
+    """[edges] the group that owns each edge."""
+
+
+def remaining_edges(edges: ShardEdges, state: HandedOver) -> RemainingEdges:
+    """The edges that remained, of those that the group owns. Raises InternalError if the state is of other edges."""
+    own = _owned(edges)
+    if np.count_nonzero(own) != len(state.low):
+        raise InternalError(f"group {edges.group} owns {np.count_nonzero(own):,} edges and has λ of {len(state.low):,}")
+    own[own] = state.low >= state.first_level
+    return RemainingEdges(edges.low[own], edges.high[own], state.count, state.handed, edges.cut.vertices)
+
+
+def _owned(edges: ShardEdges) -> NDArray[np.bool_]:
+    """[edges] whether the group owns each edge."""
+    owned: NDArray[np.bool_] = ShardAssignment(edges.cut, edges.groups).group_of(edges.high) == edges.group
+    return owned
+
+
+def merge_remaining(parts: Sequence[RemainingEdges]) -> Remainder:
+    """Bring the remaining edges of all groups together; `parts` is by group. At most 2^31 - 2 edges, of MOST_VERTICES.
+
+    Takes 5 bytes for each vertex of the graph beside what edges take. Raises InternalError unless all edges arrive.
+    """
+    vertices, handed = parts[0].vertices, parts[0].handed
+    runs = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    if runs[-1] != handed or handed > MAX_LOCAL_EDGES or vertices > MOST_VERTICES:
+        raise InternalError(f"{handed:,} edges remained in shards of {vertices:,} vertices, and {runs[-1]:,} arrived")
+    low, high, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("low", "high", "count"))
+    rows = kernels.merge_rows(low, high, runs, vertices)
+    origin = rows.origin.view(np.int32)
+    ends = kernels.take(low.view(np.int32), origin), rows.high.view(np.int32)
+    count = kernels.take(count, origin)
+    group = np.repeat(np.arange(len(parts), dtype=np.int16), np.diff(runs))[origin]
+    del low, high, rows, origin
+    used = np.zeros(vertices, np.bool_)
+    for end in ends:
+        used[end] = True
+    number = kernels.number_marked(used)
+    topology = Topology(kernels.take(number, ends[0]), kernels.take(number, ends[1]), kernels.total(used))
+    return Remainder(_graph_of(topology, count), group)
+
+
+def _graph_of(topology: Topology, support: NDArray[np.int32]) -> Subgraph:
+    """A graph whose edges all have triangles, as the only partition of a run."""
+    edges = topology.edges
+    number, none = np.arange(edges, dtype=np.int32), np.zeros(0, np.int32)
+    nobody = np.zeros(edges + 1, np.int64)
+    counts = PartitionCounts(0, edges, 0, edges, 0, 0, topology.vertices, edges)
+    every = np.ones(edges, np.bool_)
+    no_ghosts, offsets = (none, none), np.zeros(2, np.int64)
+    return Subgraph(
+        0, 1, support, topology, every, number, number, *no_ghosts, offsets, nobody, np.zeros(0, np.int16), counts
+    )
+
+
+def intervals_of_group(found: Intervals, owner: NDArray[np.int16], group: int) -> Intervals:
+    """Of the intervals of all remaining edges those of one group; `owner` is `Remainder.group`."""
+    own = owner == group
+    low = found.low[own]
+    return Intervals(low, low if found.high is found.low else found.high[own])
+
+
+def handed_intervals(state: HandedOver, found: Intervals | None) -> Intervals:
+    """The intervals of all edges that a group owns; `found` are those of the edges that remained.
+
+    Without them λ is between the level at which shards stopped and the triangles. Raises InternalError if there is no
+    interval for each of these edges, or one below that level.
+    """
+    remained = state.low >= state.first_level
+    if found is None:
+        found = Intervals(np.full(len(state.count), state.first_level, np.int32), state.count)
+    if len(found.low) != len(state.count) or (found.high < state.first_level).any():
+        raise InternalError(
+            f"group {state.group} left {len(state.count):,} edges at level {state.first_level}, and got λ of "
+            f"{len(found.low):,}, at least {found.high.min(initial=state.first_level)}"
+        )
+    low = state.low.copy()
+    low[remained] = np.maximum(found.low, np.int32(state.first_level))
+    if found.high is found.low:
+        return Intervals(low, low)
+    high = state.low.copy()
+    high[remained] = found.high
+    return Intervals(low, high)
