@@ -53,6 +53,8 @@ class ShardsThenBands(PeelShards):
         """The group of each remaining edge, int16"""
         self._began = False
         """Whether the peeling of the remaining edges has begun."""
+        self._copies: list[Future] = []
+        """[groups] Outcome of each when shards stopped, on another worker"""
 
     def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
         super().resume(facts, round_)
@@ -86,25 +88,32 @@ class ShardsThenBands(PeelShards):
         rest.exchange(seconds)
         assert rest.round is not None
         first, *others = self.round.states
-        own = self.context.engine.map("found", _with_found, [(first, rest.round.states[0])], self._first_worker)
+        engine = self.context.engine
+        engine.wait(self.round.states)  # a task that is started with a lost one would wait for ever
+        own = engine.map("found", _with_found, [(first, rest.round.states[0])], self._first_worker)
+        engine.wait(own)
         self._began = True
-        self._hold([*own, *others])
+        self._hold([*engine.cut_lineage("found-held", own, _lost, [()]), *others])
         self._seconds += time.perf_counter() - started
         self.stop_seconds = rest.stop_seconds
 
     def _hand_over(self, function: Callable[[Any], Outcome], groups: Sequence[Future]) -> None:
         """Stop shards for good. `function` makes of each of the `groups` an Outcome."""
         engine = self.context.engine
-        self._hold(engine.map("hand-over", function, [(own,) for own in groups], engine.partition_workers))
+        at = engine.partition_workers
+        made = [(own,) for own in engine.map("hand-over", function, [(own,) for own in groups], at)]
+        # A worker that is lost while others peel bands loses nothing: each state is on its worker and on the next one.
+        copies = engine.map("copy", _same, made, at and [worker + 1 for worker in at])
+        states = engine.map("handed", _same, made, at)
+        engine.wait([*states, *copies])
+        self._copies = engine.cut_lineage("copies-held", copies, _lost, [()] * len(copies))
+        self._hold(engine.cut_lineage("handed-held", states, _same, [(own,) for own in self._copies]))
         self.handed_over = self._records[0].left
         self._go_on_with_rest(self._band_workers > 1)
 
-    def _hold(self, states: Sequence[Future]) -> None:
-        """Take these for the states of all groups. None of them can be made again without all that was done before."""
-        engine = self.context.engine
-        engine.wait(states)
-        held = engine.cut_lineage("handed-held", states, _lost, [()] * len(states))
-        super().resume(self.facts, Round(engine, self.name, held))
+    def _hold(self, states: list[Future]) -> None:
+        """Take these for the states of all groups."""
+        super().resume(self.facts, Round(self.context.engine, self.name, states))
 
     def _go_on_with_rest(self, bands: bool) -> None:
         """Bring the remaining edges together."""
@@ -158,6 +167,11 @@ def _hand_over(outcome: Outcome) -> Outcome:
 def _untouched(edges: ShardEdges) -> Outcome:
     """Task: the same of a group whose shards have not begun."""
     return Outcome(HandedOver.untouched(edges), bundle(edges.group, {}), None)
+
+
+def _same(outcome: Outcome) -> Outcome:
+    """Task: the same state, on this worker."""
+    return outcome
 
 
 def _with_found(outcome: Outcome, rest: Outcome) -> Outcome:

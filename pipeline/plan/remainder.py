@@ -11,7 +11,7 @@ from .plan import Plan
 def with_bands(shards: Plan, least_edges: int) -> Plan:
     """The plan in shards that stop when a worker can hold what is left, if that saves time; else the plan as it is.
 
-    Several hosts then peel bands, each with at least `least_edges` of the edges that are left. Workers of one host share
+    Several hosts then peel bands, each with at least `least_edges` of the edges left. Workers of one host share
     its cores: one of them peels all that is left with the threads of all.
     """
     capacity = shards.capacity

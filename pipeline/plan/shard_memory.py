@@ -51,7 +51,7 @@ BITS_BYTES = 0.25
 SIDE_BYTES = 8
 """Bytes of an edge that the group stores, when peeling ends: the counts of both its halves."""
 HANDED_BYTES = 8
-"""Bytes of an edge that the group owns, once its shards have stopped for good: λ, and a copy of it on another worker."""
+"""Bytes of an edge that the group owns, once its shards have stopped for good: λ, and its copy on another worker."""
 ANSWER_BYTES = 8
 """Bytes of an edge that the group owns: the two ends of the interval of its λ."""
 MESSAGE_BYTES = 10
