@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ....tasks.storage.passwords import without_passwords
-from ...output.manifest import BATCH, ExchangeRecord, Manifest, PartitionRecord, ShardsRecord
+from ...output.manifest import BATCH, BandsRecord, ExchangeRecord, Manifest, PartitionRecord, ShardsRecord
 from .charts import bars, curves, stage_bars
 from .parts import Section, Table, clipped, counted, duration, number, share, size, span
 
@@ -144,6 +144,9 @@ def _by_shards(manifest: Manifest, how: ShardsRecord) -> Section:
     ]
     if how.relayed:
         text.append(f"Threads relayed messages between GPUs, because {clipped(how.relayed)}.")
+    if how.handed_over:
+        by = "one worker peeled alone" if (bands := manifest.bounding.bands) is None else _bands(bands)
+        text.append(f"Shards stopped when {counted(how.handed_over, 'edge')} were left, which {by}.")
     rows = [
         ("exchanges: all groups send each other the edges to remove", number(how.exchanges)),
         ("rounds: exchanges after which edges were removed", number(how.rounds)),
@@ -155,6 +158,11 @@ def _by_shards(manifest: Manifest, how: ShardsRecord) -> Section:
         ("row entries that the busiest shard read, over the mean", f"{how.busiest:.2f}"),
     ]
     return Section("bounding", "Steps and exchanges", text, [], [Table("Peeling by shards", ("", "count>"), rows)])
+
+
+def _bands(how: BandsRecord) -> str:
+    passes = f"{counted(how.passes, 'pass', 'passes')} of the filter and {counted(how.exchanges, 'exchange')}"
+    return f"{counted(how.workers, 'worker')} peeled in {counted(how.bands, 'band')} of λ, after {passes}"
 
 
 def _shards(how: ShardsRecord) -> str:

@@ -45,6 +45,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "partitions": plan.partitions,
         "partitioning": plan.partitioning,
         "shards": plan.shards,
+        "bands_at": plan.bands_at,
         "reason": plan.reason,
         "method": plan.method,
         "tasks": plan.tasks,

@@ -178,6 +178,8 @@ def _bounding(manifest: Manifest) -> Table:
             table.add_row("relayed by threads, because", one_line(how.relayed))
         table.add_row("exchanges", f"{how.exchanges:,}")
         table.add_row("busiest / mean", f"{how.busiest:.2f}")
+        if how.handed_over:
+            table.add_row("edges left to others", f"{how.handed_over:,}")
     if bounding.compact_rows:
         table.add_row("rows", "compact")
     table.add_row("evaluations", f"{bounding.evaluations:,}")
