@@ -89,7 +89,8 @@ def leaving(
 
 
 def mined(rows: Path, out: Path, client: Client, carrier: str = "shared-memory", **how: Any) -> Result:
-    return mine(rows, out, client=client, partitions=2, **QUIET, **{"bounding.carrier": carrier}, **how)
+    settings: dict[str, Any] = {"client": client, "partitions": 2, "bounding": {"carrier": carrier}} | QUIET | how
+    return mine(rows, out, **settings)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_a_limit_before_bands(
 ) -> None:
     """Shards end after their first level, or have left all edges."""
     leaving(monkeypatch, ALL if left == "all" else half(plain), 2)
-    result = mined(rows, tmp_path / "out", two_workers, **{"bounding.max_seconds": 1e-9})
+    result = mined(rows, tmp_path / "out", two_workers, bounding={"carrier": "shared-memory", "max_seconds": 1e-9})
     check_intervals(result, plain)
     assert result.manifest.bounding.bands is None
     shard_faults.assert_nothing_left(two_workers, result.manifest.run)
@@ -299,7 +300,7 @@ def test_the_next_run_goes_on(
         patch.setattr(Events, "emit", lose)
         patch.setattr(ShardsThenBands, "exchange", noted)
         with pytest.raises(ClusterLost, match="planted"):
-            mined(rows, tmp_path / "out", two_workers, **{"checkpoint.every_seconds": 0.0})
+            mined(rows, tmp_path / "out", two_workers, checkpoint={"every_seconds": 0.0})
     filters = len(started.at("filter"))
     leaving(monkeypatch, None if later == "never" else left, {"never": 1, "bands": 2}.get(later, workers))
     result = mined(rows, tmp_path / "out", two_workers)
@@ -332,7 +333,7 @@ def test_a_checkpoint_that_is_always_due(
     workers: int,
 ) -> None:
     leaving(monkeypatch, half(plain), workers)
-    result = mined(rows, tmp_path / "out", two_workers, **{"checkpoint.every_seconds": 0.0})
+    result = mined(rows, tmp_path / "out", two_workers, checkpoint={"every_seconds": 0.0})
     assert shard_faults.same(result, plain)
     bands = result.manifest.bounding.bands
     assert bands is None or len(started.at("band")) <= bands.bands
@@ -362,11 +363,11 @@ def dying_in(where: str) -> Any:
         if where == "hand-over":
             setattr(HandedOver, "of", die)  # noqa: B010
         elif where == "gather":
-            remainder._owned = die  # type: ignore[assignment]
+            remainder._owned = die
         elif where == "peel":
-            peel._levels = die  # type: ignore[assignment]
+            peel._levels = die
         else:
-            shard_tasks.peel_groups = die  # type: ignore[assignment]
+            setattr(shard_tasks, "peel_groups", die)  # noqa: B010
 
     return plant
 
