@@ -24,7 +24,11 @@ def with_bands(shards: Plan, least_edges: int) -> Plan:
     found = replace(shards, bands_at=left, bands_on=hosts)
     if not left or not found.seconds_saved > 0:
         return shards
-    how = f"each of {hosts} workers holds and peels in bands of λ"
+    workers, how = f"each of {hosts} workers holds", "peels in bands of λ"
     if hosts == 1:
-        how = f"one worker holds and peels with the {capacity.host_threads} cores of its host"
-    return replace(found, reason=f"{shards.reason}, until ~{float(f'{left:.3g}'):,.0f} edges are left, which {how}")
+        workers, how = "one worker holds", f"peels with the {capacity.host_threads} cores of its host"
+    if left >= shards.closed_edges:
+        then = f"to count triangles; {workers} all edges that have some, and {how}"
+    else:
+        then = f"until ~{float(f'{left:.3g}'):,.0f} edges are left, which {workers} and {how}"
+    return replace(found, reason=f"{shards.reason}, {then}")

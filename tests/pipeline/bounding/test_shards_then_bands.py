@@ -29,6 +29,8 @@ from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.results.report import run_sections
+from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
 
@@ -133,6 +135,9 @@ def test_as_in_one_process(
         assert found.bands is not None
         assert found.bands.workers == len(started.at("filter")) == 2
         assert found.bands.bands < found.steps
+    stopped = f"Shards stopped when {found.shards.handed_over:,} edges were left, which"
+    text = "".join(run_sections.bounding(result.manifest).text)
+    assert f"{stopped} {'one worker peeled alone' if workers == 1 else '2 workers peeled in'}" in text
     (exchange,) = result.manifest.exchanges
     assert (exchange.unsettled, exchange.step) == (0, found.steps)
     shard_faults.assert_nothing_left(two_workers, result.manifest.run, groups)
@@ -489,27 +494,36 @@ def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("worth_it")
 @pytest.mark.parametrize("hosts", [1, 3])
 def test_what_a_plan_tells(rows: Path, monkeypatch: pytest.MonkeyPatch, hosts: int) -> None:
+    """Of a worker that has room for all edges with triangles once they are in shards, and of one for half of them."""
+    monkeypatch.setattr(Plan, "on_disk", False)
     settings = make_settings(str(rows), "out")
     source = open_input(settings)
     capacity = Capacity(3, 2, 0, hosts=hosts, host_threads=6 // hosts)
-    room = int(plan_run(settings, source, capacity).worker_bytes / FILL)
-    plan = plan_run(settings, source, replace(capacity, memory_bytes=room - 1000))
-    assert (plan.partitions, plan.in_shards, plan.in_bands, plan.bands_on) == (3, True, False, hosts)
+    room = int(plan_run(settings, source, capacity).worker_bytes / FILL) - 1000
+    roomy = plan_run(settings, source, replace(capacity, memory_bytes=room))
+    assert roomy.bands_at is not None
+    assert roomy.bands_at > roomy.closed_edges > 0
+    less = (roomy.bands_at - roomy.closed_edges / 2) * (plans.WORKER_COPY_BYTES + plans.BAND_COPY_BYTES * (hosts > 1))
+    plan = plan_run(settings, source, replace(capacity, memory_bytes=room - int(less / FILL)))
     assert plan.bands_at is not None
-    assert plan.bands_at == plan.remaining_edges(hosts > 1) > 0
-    how = "each of 3 workers holds and peels in bands of λ"
+    assert plan.bands_at == plan.remaining_edges(hosts > 1) == pytest.approx(plan.closed_edges / 2, abs=2)
+    for one in (plan, roomy):
+        assert (one.partitions, one.in_shards, one.in_bands, one.bands_on) == (3, True, False, hosts)
+    workers, how = "each of 3 workers holds", "peels in bands of λ"
     if hosts == 1:
-        how = "one worker holds and peels with the 6 cores of its host"
+        workers, how = "one worker holds", "peels with the 6 cores of its host"
     left = f"{float(f'{plan.bands_at:.3g}'):,.0f}"
-    assert plan.reason == f"one for each worker, until ~{left} edges are left, which {how}"
+    assert plan.reason == f"one for each worker, until ~{left} edges are left, which {workers} and {how}"
+    assert roomy.reason == f"one for each worker, to count triangles; {workers} all edges that have some, and {how}"
     told = lines(plan)
     assert told["partitions"] == f"6 shards in 3 groups: {plan.reason}"
     assert told["time"].endswith("s in shards to the end")
+    assert plan_document(plan)["bands_at"] == plan.bands_at
     assert plan.seconds is not None
     assert plan.seconds_saved > 0
     assert replace(plan, bands_at=None).seconds == pytest.approx(plan.seconds + plan.seconds_saved)
-    in_files = replace(plan, capacity=replace(plan.capacity, memory_bytes=1))
-    assert lines(in_files)["partitions"] == f"6 shards in 3 groups, their rows in files: {plan.reason}"
+    monkeypatch.setattr(Plan, "on_disk", True)
+    assert lines(plan)["partitions"] == f"6 shards in 3 groups, their rows in files: {plan.reason}"
 
 
 @pytest.mark.usefixtures("worth_it")
@@ -519,7 +533,7 @@ def test_more_memory_for_more_edges(rows: Path, monkeypatch: pytest.MonkeyPatch)
     source = open_input(settings)
     room = int(plan_run(settings, source, Capacity(3, 2, 0)).worker_bytes / FILL)
     found = []
-    monkeypatch.setattr(plans.Plan, "on_disk", False)
+    monkeypatch.setattr(Plan, "on_disk", False)
     for less in (1000, 101_000):
         plan = plan_run(settings, source, Capacity(3, 2, room - less))
         assert plan.bands_at is not None
