@@ -187,7 +187,7 @@ def rows_of(graph: Graph, workers: Sequence[int], threads: int) -> list[list[str
     """The lines of one graph. Raises WrongAnswer if an edge is in another band than its λ."""
     with kernel_threads(threads):
         owned = owned_edges(graph.path)
-        subgraph = build_subgraph(owned, count_triangles(owned, {}), 1, {})
+        subgraph = build_subgraph(owned, count_triangles(owned))
         support = kernels.take(subgraph.support, subgraph.number)
         lam = peel(subgraph).low
         rows = []

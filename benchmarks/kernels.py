@@ -90,7 +90,7 @@ def owned_edges(path: Path) -> OwnedEdges:
     source, engine, events, space = open_source(str(path)), SequentialEngine(), Events(), MemorySpace.HOST
     blocks, _ = read(engine, events, source, plan_blocks(source, 2_000_000), "drop", space)
     buckets = number(engine, events, source, blocks, 1, space)
-    ((owned,), _) = partition(engine, events, buckets, 1, "range", space)
+    owned, _ = partition(engine, events, buckets, space)
     assert isinstance(owned, OwnedEdges)
     return owned
 
@@ -100,7 +100,7 @@ def sample(owned: OwnedEdges, threads: int) -> Sample:
     gc.collect()
     with kernel_threads(threads):
         start = time.perf_counter()
-        subgraph = build_subgraph(owned, count_triangles(owned, {}), 1, {})
+        subgraph = build_subgraph(owned, count_triangles(owned))
         middle = time.perf_counter()
         found = peel_intervals(subgraph, peel(subgraph)).low
         end = time.perf_counter()
@@ -123,7 +123,7 @@ def measure(graph: Graph, threads: int, repeats: int) -> KernelTimes:
     samples = [sample(owned, threads) for _ in range(repeats)]
     for one in samples:
         graph.check(one.answers)
-    in_memory = sum(array.nbytes for array in vars(owned).values() if not isinstance(array, int))
+    in_memory = sum(array.nbytes for array in vars(owned).values())
     return KernelTimes(graph.name, samples, in_memory, machine.peak_bytes())
 
 

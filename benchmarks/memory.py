@@ -1,6 +1,6 @@
 """Memory that `edgemill plan` projects, compared with the memory that a run takes.
 
-    python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,4-hash --workers 0,1,2
+    python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,band --workers 0,1,2
 
 A layout `4` is four shards in as many groups as there are workers. A new process for each line starts its workers (0:
 one worker in the process itself, with the scheduler), makes the plan and mines. *Taken* is the largest peak resident
@@ -43,9 +43,6 @@ class Memory:
     workers: int
     projected_bytes: int
     taken_bytes: int
-    copies: float
-    """Copies of an edge over all partitions, at least one."""
-    estimated_copies: float
     edges_off: float
     """Relative error of the number of edges in the plan; positive if the plan has more."""
     output_off: float
@@ -76,8 +73,6 @@ def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: P
         workers,
         plan.unspilled_bytes,
         taken,
-        max(1.0, sum(part.owned + part.ghost for part in manifest.partitions) / counts.edges),
-        plan.replication,
         plan.edges / counts.edges - 1,
         plan.graph.output_bytes / sum(file.bytes for file in manifest.outputs) - 1,
         manifest.seconds,
@@ -106,7 +101,7 @@ def _serve() -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--graphs", default="rmat16,rmat17,rmat18", help="names, with commas between")
-    parser.add_argument("--layouts", default="1,4,4-hash", help="partitions and partitioner, with commas between")
+    parser.add_argument("--layouts", default="1,4,band", help="numbers of shards and methods, with commas between")
     parser.add_argument("--workers", default="0,1,2", help="numbers of worker processes, with commas between")
 
 
@@ -115,7 +110,6 @@ HEAD = (
     "rows, M",
     "layout",
     "workers",
-    "copies",
     "estimated",
     "edges off, %",
     "output off, %",
@@ -137,8 +131,6 @@ def row(memory: Memory) -> list[str]:
         millions(memory.rows),
         str(memory.layout),
         str(memory.workers),
-        f"{memory.copies:.2f}",
-        f"{memory.estimated_copies:.2f}",
         f"{100 * memory.edges_off:+.0f}",
         f"{100 * memory.output_off:+.0f}",
         mebibytes(memory.projected_bytes),
@@ -156,7 +148,7 @@ def report(options: argparse.Namespace) -> list[list[str]]:
         for one in (graph(name, options.cache) for name in options.graphs.split(","))
         for layout in map(Layout.parse, options.layouts.split(","))
         for workers in map(int, options.workers.split(","))
-        if workers <= layout.partitions
+        if workers <= layout.shards
     ]
     print(markdown(HEAD, rows))
     return rows

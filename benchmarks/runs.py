@@ -1,7 +1,7 @@
 """The whole command, Parquet to Parquet, compared with the time of the kernels on the same graph.
 
     python -m benchmarks runs --graphs rmat14,rmat16,rmat18,rmat20 --layouts 1 --repeats 3
-    python -m benchmarks runs --graphs rmat18,cnr-2000 --layouts 1,4-range,4-hash
+    python -m benchmarks runs --graphs rmat18,cnr-2000 --layouts 1,4,band
 
 Each repeat is one pass of the kernels here (graph in memory, one partition) and one `edgemill run` process for each
 layout, in turn, on the same cores, so that other load slows both. The time of a run is that of its process, including
@@ -85,7 +85,7 @@ def measure(graph: Graph, layouts: Sequence[Layout], threads: int, repeats: int,
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--graphs", default=kernels.GRAPHS, help="names, with commas between")
-    parser.add_argument("--layouts", default="1", help="such as 1,4-range,4-hash: partitions and partitioner (1)")
+    parser.add_argument("--layouts", default="1", help="such as 1,4,band: numbers of shards, and methods (1)")
     parser.add_argument("--repeats", type=int, default=3)
 
 

@@ -102,7 +102,7 @@ def rows_of(one: Graph, shards: list[int], threads: int, window: int) -> list[li
     """The lines of one graph."""
     owned = owned_edges(one.path)
     with kernel_threads(threads):
-        subgraph = build_subgraph(owned, count_triangles(owned, {}), 1, {})
+        subgraph = build_subgraph(owned, count_triangles(owned))
         start = time.perf_counter()
         expected = peel(subgraph).low
         alone = time.perf_counter() - start

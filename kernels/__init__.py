@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import Backend, Cascade, Fixpoint, Mask, Peeling
+from .backend import Backend, Fixpoint, Mask, Peeling
 from .filters import Changes, Filtering
 from .graph import Adjacency, IntArray, LongArray, Nested, Topology
 from .runtime import threads
@@ -29,7 +29,6 @@ threads.set_passive_waiting()
 
 __all__ = [
     "adjacency",
-    "cascade",
     "changes",
     "compact",
     "count_by_third_vertex",
@@ -37,7 +36,6 @@ __all__ = [
     "filtering",
     "finished_to_host",
     "fixpoint",
-    "intersect",
     "join",
     "lookup",
     "merge_rows",
@@ -46,14 +44,13 @@ __all__ = [
     "number_marked",
     "on_host",
     "order_pairs",
-    "pack_lists",
     "peeling",
     "positions_by_group",
-    "reband",
     "row_numbers",
     "scatter_max",
     "scatter_sum",
     "store",
+    "supports",
     "take",
     "third_vertex_rows",
     "to_device",
@@ -89,36 +86,15 @@ def lookup(keys: IntArray | LongArray, values: IntArray | LongArray) -> IntArray
     return _backend(keys).lookup(keys, values)
 
 
-def pack_lists(
-    offsets: LongArray, high: IntArray, part: NDArray[np.int16], own: int, partitions: int
-) -> dict[int, tuple[LongArray, IntArray]]:
-    """The oriented lists that the other partitions need to find triangles.
+def supports(offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> IntArray:
+    """The triangles of each edge of a graph, int32 [edges]: each a < b < c is found once, by the list of a.
 
-    `offsets` int64 [vertices + 1] and `high` int32 [edges] are the oriented CSR of partition `own`. `part` int16
-    [vertices] is the partition of each local vertex. Partition q needs of each list the part that starts at the first
-    member that belongs to q, if another member follows. Returns for each partition where its lists start,
-    int64 [lists + 1], and their entries as local edge numbers, int32 [entries].
+    `offsets` int64 [vertices + 1] and `high` int32 [edges] are its oriented CSR, ascending within a list. The forward
+    algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005): it marks
+    the members of a list in an array and reads each row N⁺(b) once, 8 bytes an entry. The supports add up to three
+    times the number of triangles. With `shares` only one of so many disjoint shares of the triangles is counted.
     """
-    return _backend(high).pack_lists(offsets, high, part, own, partitions)
-
-
-def intersect(
-    starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: NDArray[np.bool_]
-) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-    """Find each triangle a < b < c once, where the list of a is given and this partition owns the edge (b, c).
-
-    `starts` int64 [lists + 1] and `members` int32 [entries] are oriented lists of this partition or of another one:
-    local vertices, ascending within a list, -1 for vertices that this partition does not have. `offsets` int64
-    [vertices + 1] and `high` int32 [edges] are this partition's oriented CSR. `home` [vertices] is true for vertices of
-    this partition. Returns the number of triangles in which each owned edge is (b, c), int32 [edges]; the number in
-    which each entry is (a, b) or (a, c), int32 [entries]; and whether an entry is (a, b) in a triangle whose c belongs
-    to another partition, bool [entries].
-
-    The forward algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005):
-    it marks the members of a list in an array and reads each row N⁺(b) once, 8 bytes an entry. The supports add up to
-    three times the number of triangles.
-    """
-    return _backend(high).intersect(starts, members, offsets, high, home)
+    return _backend(high).supports(offsets, high, share, shares)
 
 
 def merge_rows(low: NDArray[np.uint32], high: NDArray[np.uint32], runs: LongArray, vertices: int) -> MergedRows:
@@ -151,7 +127,7 @@ def count_by_third_vertex(
 
 
 def adjacency(topology: Topology) -> Adjacency:
-    """The rows of a subgraph in both directions."""
+    """The rows of a graph in both directions."""
     return _backend(topology.low).adjacency(topology)
 
 
@@ -197,49 +173,14 @@ def changes(count: IntArray, amounts: IntArray) -> Changes:
     return _backend(count).Changes(count, amounts)
 
 
-def cascade(topology: Topology, rows: Adjacency) -> Cascade:
-    """Scratch memory for cascades in a subgraph: `run(rows, count, frontier, threshold, band) -> (removed, rounds)`.
-
-    `rows` are the subgraph's present rows. Each run may get other rows that were compacted from them.
-
-    `run` removes the edges of `frontier` (counts ≥ 0 before). It lowers the `count` (int32 [edges], changed in place)
-    of each edge that loses a triangle by it, removes each edge whose count drops below `threshold[band[e]]`, and
-    repeats until no edge is removed. A triangle counts for e only if its other edges are in a higher `band`
-    (int32 [edges]) or remain in e's band, and the removal of e lowers only counts of edges in e's band. A removed edge
-    has count GONE. Reads the shorter row of each removed edge and two counts for each triangle. The array of removed
-    edges is valid until the next `run`.
-    """
-    return _backend(topology.low).Cascade(topology, rows)
-
-
-def reband(
-    band: IntArray,
-    count: IntArray,
-    start: IntArray,
-    commit: IntArray,
-    touched: NDArray[np.bool_],
-    threshold: IntArray,
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Apply the outcome of the finished filters and start the next ones, in one pass over a subgraph's edges.
-
-    `band`, `count` and `start` int32 [edges] are each edge's band (its lower end), its remaining triangles in the
-    present filter, and its triangles before it. `touched`, `commit` and `threshold` are tables over bands. In a touched
-    band whose `commit` is t > 0, removed edges stay in the band, with the count they started with, and the others move
-    to band t, with the count they have left: no triangle is counted twice. Returns the new band, count and start, and
-    the edges of touched bands whose count is below the new threshold, ascending.
-    """
-    return _backend(band).reband(band, count, start, commit, touched, threshold)
-
-
-def fixpoint(topology: Topology, rows: Adjacency, owned: NDArray[np.bool_], highest: int) -> Fixpoint:
-    """Scratch memory for fixpoint rounds in a subgraph whose bounds are at most `highest`.
+def fixpoint(topology: Topology, rows: Adjacency, highest: int) -> Fixpoint:
+    """Scratch memory for fixpoint iterations in a graph whose bounds are at most `highest`.
 
     `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place: to the h-index of the lesser
-    other bounds of its triangles, or by one if fewer triangles than its bound support it. It returns the owned edges to
-    evaluate again. `unsettle(bound, lowered)` returns the owned edges that share a triangle with edges whose bounds
-    were lowered elsewhere.
+    other bounds of its triangles, or by one if fewer triangles than its bound support it. It returns the edges whose
+    bounds this may lower further, ascending.
     """
-    return _backend(topology.low).Fixpoint(topology, rows, owned, highest)
+    return _backend(topology.low).Fixpoint(topology, rows, highest)
 
 
 def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:

@@ -44,23 +44,11 @@ class Peeling(Protocol):
         """Remove the edges of the next level that has some, or of several levels."""
 
 
-class Cascade(Protocol):
-    """Scratch memory for cascades in one subgraph; see `kernels.cascade`."""
-
-    def run(
-        self, rows: Any, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray
-    ) -> tuple[IntArray, int]:
-        """Remove `frontier` and all edges that lose their support by it; changes `count`."""
-
-
 class Fixpoint(Protocol):
-    """Scratch memory for fixpoint rounds in one subgraph; see `kernels.fixpoint`."""
+    """Scratch memory for fixpoint iterations in one graph; see `kernels.fixpoint`."""
 
     def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
         """Lower the bound of each active edge once, in place. Returns the edges to evaluate again."""
-
-    def unsettle(self, bound: IntArray, lowered: IntArray) -> IntArray:
-        """The owned edges to evaluate again after the bounds of the ghosts `lowered` went down."""
 
 
 class Backend(Protocol):
@@ -70,13 +58,7 @@ class Backend(Protocol):
 
     def lookup(self, keys: IntArray | LongArray, values: IntArray | LongArray) -> IntArray: ...
 
-    def pack_lists(
-        self, offsets: LongArray, high: IntArray, part: NDArray[np.int16], own: int, partitions: int
-    ) -> dict[int, tuple[LongArray, IntArray]]: ...
-
-    def intersect(
-        self, starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: Mask
-    ) -> tuple[IntArray, IntArray, Mask]: ...
+    def supports(self, offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> IntArray: ...
 
     def merge_rows(self, low: Words, high: Words, runs: LongArray, vertices: int) -> Any: ...
 
@@ -104,13 +86,7 @@ class Backend(Protocol):
 
     def Changes(self, count: IntArray, amounts: IntArray) -> Changes: ...
 
-    def Cascade(self, topology: Topology, rows: Any) -> Cascade: ...
-
-    def Fixpoint(self, topology: Topology, rows: Any, owned: Mask, highest: int) -> Fixpoint: ...
-
-    def reband(
-        self, band: IntArray, count: IntArray, start: IntArray, commit: IntArray, touched: Mask, threshold: IntArray
-    ) -> tuple[IntArray, IntArray, IntArray, IntArray]: ...
+    def Fixpoint(self, topology: Topology, rows: Any, highest: int) -> Fixpoint: ...
 
     def nest(self, low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested: ...
 

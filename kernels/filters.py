@@ -69,6 +69,10 @@ places.
 """
 
 
+AMOUNTS = 2
+"""Index of the word with the number of amounts."""
+
+
 class Packet(NamedTuple):
     """Lowered counts as words that workers send each other."""
 

@@ -25,7 +25,7 @@ MAX_LOCAL_EDGES = 2**31 - 2
 GONE = -(2**30)
 """`count` of an edge that was removed in an earlier round."""
 UNCOUNTED = 2**31 - 1
-"""Initial count of a ghost. Its owner counts its triangles, so a cascade here never removes it."""
+"""Count of an edge that a filter must not remove, however many of its triangles go."""
 MAX_TRIANGLES = 2**28 - 1
 """Most triangles of one edge: shards on CPUs mark removed edges by smaller counts (cpu/shards/half_counts.py)."""
 MAX_TRIANGLES_ON_GPU = 2**27 - 1

@@ -9,8 +9,8 @@ from . import graph_values
 from .bands.filtering import Bands, FilterFigures
 from .bands.remainder import HandedOver
 from .bands.state import BandState
-from .bound.band import KeptBands
-from .bound.fixpoint import FallenBounds, KeptBounds
+from .bound.bisection import Halves
+from .bound.fixpoint import Bounds
 from .bound.peel import Peeled
 from .shards.gpu.shard import ShardOnGpu
 from .shards.state import Figures, ShardState
@@ -21,12 +21,11 @@ TYPES: Mapping[str, type[Any]] = {
     **graph_values.TYPES,
     "BandState": BandState,
     "Bands": Bands,
-    "FallenBounds": FallenBounds,
+    "Bounds": Bounds,
     "Figures": Figures,
     "FilterFigures": FilterFigures,
+    "Halves": Halves,
     "HandedOver": HandedOver,
-    "KeptBands": KeptBands,
-    "KeptBounds": KeptBounds,
     "Peeled": Peeled,
     "ShardOnGpu": ShardOnGpu,
     "ShardState": ShardState,

@@ -14,42 +14,41 @@ from typing import Any, Self
 
 from benchmarks.common.graphs import Answers
 from edgemill.pipeline.output.manifest import ShardsRecord, read_manifest
-from edgemill.pipeline.stages.partitioning import METHODS
+
+METHODS = ("band", "fixpoint")
+"""Methods besides peeling."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Number of partitions and partitioner of a run."""
+    """How a run finds λ: by peeling in a number of shards or alone, or by another method."""
 
-    partitions: int
-    method: str = "shards"
-    """shards, or range or hash for partitions with ghosts and banding."""
+    shards: int = 1
+    method: str = "peel"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From `1`, `4`, `4-range`, `4-hash` and so on; ValueError for anything else."""
-        count, _, method = text.partition("-")
-        if method not in ("", *METHODS):
-            raise ValueError(f"{text!r} is not a count, or a count, a dash and one of {', '.join(METHODS)}")
-        return cls(int(count), method or "shards")
+        """From a number of shards or one of METHODS; ValueError for anything else."""
+        if text in METHODS:
+            return cls(method=text)
+        if not text.isdigit():
+            raise ValueError(f"{text!r} is not a number of shards, or one of {', '.join(METHODS)}")
+        return cls(int(text))
 
     @property
     def settings(self) -> dict[str, Any]:
         """Settings for `mine`."""
-        if self.method == "shards":
-            return {"partitions": self.partitions}
-        return {"partitioning": {"count": self.partitions, "method": self.method}, "method": "band"}
+        return {"partitions": self.shards} if self.method == "peel" else {"method": self.method}
 
     @property
     def arguments(self) -> list[str]:
         """Flags of the command."""
-        own = ["--partitions", str(self.partitions)]
-        if self.method == "shards":
-            return own
-        return [*own, "--method", "band", "--set", f"partitioning.method={self.method}"]
+        return [part for name, value in self.settings.items() for part in (f"--{name}", str(value))]
 
     def __str__(self) -> str:
-        return str(self.partitions) if self.partitions == 1 else f"{self.partitions} {self.method}"
+        if self.method != "peel":
+            return self.method
+        return "1" if self.shards == 1 else f"{self.shards} shards"
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def compare(subgraph: Subgraph, edges: list[ShardEdges], states: list[ShardOnGpu
 def made(scale: int) -> Subgraph:
     """The graph, with the supports of its edges."""
     owned = rmat(scale)
-    return build_subgraph(owned, count_triangles(owned, {}), 1, {})
+    return build_subgraph(owned, count_triangles(owned))
 
 
 def timed_alone(subgraph: Subgraph, repeats: int) -> tuple[float, Any]:

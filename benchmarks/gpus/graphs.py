@@ -223,5 +223,4 @@ def oriented(key: Any, vertices: int) -> OwnedEdges:
     high = (key & 0xFFFFFFFF).astype(np.int32)
     offsets = cupy.searchsorted(key, cupy.arange(vertices + 1, dtype=np.int64) << 32)
     nothing = cupy.zeros(1, np.int16)
-    everywhere = cupy.zeros(vertices, np.int16)
-    return OwnedEdges(0, cupy.arange(vertices, dtype=np.int64), everywhere, offsets, high, nothing, nothing)
+    return OwnedEdges(cupy.arange(vertices, dtype=np.int64), offsets, high, nothing, nothing)

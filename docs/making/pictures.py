@@ -2,7 +2,7 @@
 
 python docs/making/pictures.py
 
-What they show of graphs is computed: λ and components by NetworkX, bands by the product's own ledger.
+What they show of graphs is computed: λ and components by NetworkX, λ of ego-Facebook by the product.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ import rooms
 import update_cost
 from drawing import COLOURS, Edge, arrow, bar, box, document, dot, levels, line, text
 from edgemill.pipeline import mine
-from edgemill.pipeline.bounding.ledger import Ledger
-from edgemill.tasks.bound.band import BandReport
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -74,76 +72,18 @@ def hierarchy() -> str:
     return document(760, 340, "A graph, λ of its edges, and the hierarchy of its groups", parts)
 
 
-def partitions() -> str:
-    """A graph cut in two, and what each partition holds."""
-    spots = {
-        1: (40, 60),
-        2: (40, 150),
-        3: (105, 105),
-        4: (120, 30),
-        5: (120, 185),
-        6: (190, 70),
-        7: (190, 150),
-        8: (235, 20),
-    }
-    edges = [
-        (1, 2),
-        (1, 3),
-        (2, 3),
-        (1, 4),
-        (3, 4),
-        (3, 5),
-        (2, 5),
-        (3, 6),
-        (4, 6),
-        (3, 7),
-        (5, 7),
-        (6, 7),
-        (4, 8),
-        (6, 8),
-    ]
-    graph = nx.Graph(edges)
-    home = {vertex: "P" if spots[vertex][0] < 130 else "Q" for vertex in spots}
-    shade = {"P": COLOURS[1], "Q": COLOURS[3]}
-    place = {vertex: at for at, vertex in enumerate(sorted(graph, key=lambda vertex: (graph.degree[vertex], vertex)))}
-    owner = {edge: home[min(edge, key=place.__getitem__)] for edge in edges}
-    triangles = [t for t in combinations(sorted(graph), 3) if all(graph.has_edge(*pair) for pair in combinations(t, 2))]
-    parts = []
-    for at, title in enumerate(("the graph", "what P holds", "what Q holds")):
-        left, name = 20 + 270 * at, title[5]
-        of = {vertex: (x + left, y + 60) for vertex, (x, y) in spots.items()}
-        own = [edge for edge in edges if owner[edge] == name]
-        near = {pair for t in triangles for pair in combinations(t, 2) if any(p in own for p in combinations(t, 2))}
-        ghosts = [edge for edge in edges if edge in near and edge not in own]
-        shown = edges if at == 0 else own + ghosts
-        parts.append(text((left + 10, 28), title))
-        note = "an edge has its owner's colour" if at == 0 else f"{len(own)} owned, {len(ghosts)} ghosts (dashed)"
-        parts.append(text((left + 10, 48), note, "quiet", size=12))
-        parts += [line(of[u], of[v], shade[owner[u, v]], dashed=at > 0 and (u, v) in ghosts) for u, v in shown]
-        parts += [
-            dot(of[vertex], vertex, shade[home[vertex]]) for vertex in sorted({v for edge in shown for v in edge})
-        ]
-    return document(830, 275, "A graph in two partitions, and the ghosts of each", parts)
-
-
 def bands() -> str:
-    """The bands of ego-Facebook, step by step, as the product's ledger cuts them."""
+    """The bands of ego-Facebook, as they are halved side by side."""
     with TemporaryDirectory() as folder:
         result = mine(FACEBOOK, Path(folder, "out"), **WITHOUT_REPORT)
         table = result.edges.to_table(columns=["support", "lambda"]).to_pandas()
     counts, support = table["lambda"].value_counts(), table["support"]
     highest = max(k for k in range(support.max() + 1) if (support >= k).sum() >= (k + 1) * (k + 2) / 2)
     left, top, wide, high = 70, 60, 640, 26
-    ledger = Ledger(highest, [len(table)])
-    orders, steps = ledger.start(), [{0: highest + 1}]
-    thresholds: dict[int, int] = {}
-    while ledger.open_bands:
-        for order in orders:
-            thresholds |= {order.band: order.lower} | ({order.commit: order.upper} if order.commit else {})
-        fallen = {lo: int(counts[counts.index.isin(range(lo, thresholds[lo]))].sum()) for lo in steps[-1]}
-        ledger.record({0: BandReport(fallen, {}, 0, 0)})
-        orders = ledger.split()
-        steps.append({lo: last + 1 for lo, last in ledger.upper_ends().items()})
+    steps = [{0: highest + 1}]
+    while steps[-1]:
+        halves = [own for lo, hi in steps[-1].items() for own in ((lo, (lo + hi) // 2), ((lo + hi) // 2, hi))]
+        steps.append({lo: hi for lo, hi in halves if hi - lo > 1 and counts.index.isin(range(lo, hi)).any()})
 
     def across(value: float) -> float:
         return left + wide * value / (highest + 1)
@@ -247,7 +187,6 @@ def failure() -> str:
 
 PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "hierarchy.svg": hierarchy,
-    "partitions.svg": partitions,
     "bands.svg": bands,
     "flow.svg": flow,
     "failure.svg": failure,

@@ -19,7 +19,6 @@ from .arrays import (
     nonzero,
     number_marked,
     order_pairs,
-    pack_lists,
     positions_by_group,
     scatter_max,
     scatter_sum,
@@ -27,13 +26,11 @@ from .arrays import (
     take,
 )
 from .fixpoint import Fixpoint
-from .intersect import intersect
 from .nest import nest
-from .peeling.cascade import Cascade
 from .peeling.changes import Changes
 from .peeling.filtering import Filtering
 from .peeling.peel import Peeling
-from .peeling.scan import reband
+from .whole_triangles import supports
 
 if TYPE_CHECKING:
     from .shards.merged_order import merge_rows
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 remove_unused()
 
 __all__ = [
-    "Cascade",
     "Changes",
     "Filtering",
     "Fixpoint",
@@ -52,7 +48,6 @@ __all__ = [
     "bincount",
     "compact",
     "count_by_third_vertex",
-    "intersect",
     "join",
     "lookup",
     "merge_rows",
@@ -60,13 +55,12 @@ __all__ = [
     "nonzero",
     "number_marked",
     "order_pairs",
-    "pack_lists",
     "positions_by_group",
-    "reband",
     "row_numbers",
     "scatter_max",
     "scatter_sum",
     "store",
+    "supports",
     "take",
     "third_vertex_rows",
 ]

@@ -1,4 +1,4 @@
-"""Fixpoint rounds: the bounds of edges go down to the greatest fixpoint, while the bounds of ghosts stay.
+"""Fixpoint iterations: the bounds of edges go down to the greatest fixpoint.
 
 The iterative bounding of the DN-graph paper (Wang, Zhang, Tan and Tung, PVLDB 2010) with the h-index operator, or with
 the paper's own decrement by one. Threads write bounds while others read them. Each order of the writes ends at the same
@@ -21,9 +21,7 @@ CHUNK = 64
 
 
 @cached_njit(parallel=True)
-def _evaluate(
-    active, low, high, begin, length, neighbour, edge, bound, owned, by_one, cursor, found_f, found_g, tally, again
-):
+def _evaluate(active, low, high, begin, length, neighbour, edge, bound, by_one, cursor, found_f, found_g, tally, again):
     """Lower the bound of each active edge once, and flag the edges whose bounds this may lower."""
     for thread in prange(found_f.shape[0]):
         to_f = found_f[thread]
@@ -63,55 +61,21 @@ def _evaluate(
                     again[e] = True
                     for h in range(hits):
                         # Only an edge whose bound is above the new one was supported by e.
-                        if owned[to_f[h]] and bound[to_f[h]] > new:
+                        if bound[to_f[h]] > new:
                             again[to_f[h]] = True
-                        if owned[to_g[h]] and bound[to_g[h]] > new:
+                        if bound[to_g[h]] > new:
                             again[to_g[h]] = True
 
 
-@cached_njit
-def _unsettle(lowered, low, high, begin, length, neighbour, edge, bound, owned, to_f, to_g, again):
-    """Flag the owned edges that share a triangle with an edge whose bound was lowered elsewhere."""
-    for i in range(lowered.size):
-        e = lowered[i]
-        a = begin[low[e]]
-        b = begin[high[e]]
-        hits = search_shorter(neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g)
-        for h in range(hits):
-            if owned[to_f[h]] and bound[to_f[h]] > bound[e]:
-                again[to_f[h]] = True
-            if owned[to_g[h]] and bound[to_g[h]] > bound[e]:
-                again[to_g[h]] = True
-
-
 class Fixpoint:
-    """Scratch memory for one subgraph's fixpoint rounds; see `kernels.fixpoint`. Not thread-safe."""
+    """Scratch memory for the iterations of one graph; see `kernels.fixpoint`. Not thread-safe."""
 
-    def __init__(self, topology: Topology, rows: Adjacency, owned: np.ndarray, highest: int) -> None:
+    def __init__(self, topology: Topology, rows: Adjacency, highest: int) -> None:
         threads = get_num_threads()
-        self.topology, self.rows, self.owned = topology, rows, owned
+        self.topology, self.rows = topology, rows
         self._found = np.empty((2, threads, rows.widest + 1), np.int32)
         self._tally = np.zeros((threads, highest + 1), np.int32)
         self._cursor = np.zeros(1, np.int64)
-
-    def unsettle(self, bound: IntArray, lowered: IntArray) -> IntArray:
-        """The owned edges to evaluate again after the bounds of the ghosts `lowered` went down, ascending."""
-        rows = self.rows
-        again = np.zeros(self.topology.edges, np.bool_)
-        _unsettle(
-            lowered,
-            self.topology.low,
-            self.topology.high,
-            rows.begin,
-            rows.length,
-            rows.neighbour,
-            rows.edge,
-            bound,
-            self.owned,
-            *self._found[:, 0],
-            again,
-        )
-        return np.flatnonzero(again).astype(np.int32)
 
     def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
         """Lower the bounds of `active` once, in place. Returns the edges to evaluate again, ascending."""
@@ -127,7 +91,6 @@ class Fixpoint:
             rows.neighbour,
             rows.edge,
             bound,
-            self.owned,
             by_one,
             self._cursor,
             *self._found,

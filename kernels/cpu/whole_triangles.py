@@ -167,3 +167,10 @@ def count_whole(offsets: LongArray, high: IntArray, share: int = 0, shares: int 
     counts = WholeCounts(offsets, high)
     counts.add_by_member(counts.add_by_list(share, shares))
     return counts.support, counts.gain
+
+
+def supports(offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> IntArray:
+    """The triangles of each edge of a graph; see `kernels.supports`."""
+    support, gain = count_whole(offsets, high, share, shares)
+    support += gain
+    return support

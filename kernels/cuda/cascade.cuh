@@ -1,4 +1,4 @@
-// Rounds that remove edges with their triangles, for cascade.cu (many bands) and peel.cu (level by level).
+// Rounds that remove edges with their triangles, for peel.cu.
 //
 // A round processes the frontier queue[begun .. end). The other two edges of each triangle of a frontier edge lose the triangle:
 // their counts are lowered by one. An edge whose count drops below its limit is appended to the queue and is removed in the next
@@ -14,15 +14,9 @@
 //           two counts, which are lowered by atomics.
 // Ties      If two edges of a triangle are removed in one round, the edge with the lower number removes the triangle, as in PKT
 //           (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017).
-//
-// With BANDS, the limit of an edge is threshold[band[e]], and a triangle counts for e only if its other edges are in a higher band
-// or remain in the band of e. Without BANDS, all edges have the same limit.
 #pragma once
 #include "rows.cuh"
 
-#ifndef BANDS
-#define BANDS 0
-#endif
 #ifndef COUNTS_TRIANGLES
 #define COUNTS_TRIANGLES 0  // whether rounds add up the triangles that they remove
 #endif
@@ -60,16 +54,11 @@ struct Removal {
     int* count;
     int now;  // count of edges that are removed in this round, before decrements
     int next;  // count of edges that are removed in the next round
-#if BANDS
-    const int* __restrict__ threshold;
-    const int* __restrict__ band;
-#else
     int limit;
     int near;  // an edge whose count drops below this becomes a candidate, once
     int* candidates;
     uint32* candidate_count;
     bool silent;  // adds neither candidates nor edges to the queue: the caller scans all counts after this round
-#endif
 #if COUNTS_TRIANGLES
     unsigned long long* triangles;
 #endif
@@ -85,18 +74,10 @@ __device__ __forceinline__ State state_of(const Removal& removal, int count) {
 
 // Adds an edge to the queue or to the candidates after a decrement of its count, which was `before`.
 __device__ __forceinline__ void after_decrement(const Removal& removal, int edge, int before) {
-#if BANDS
-    const int limit = removal.threshold[removal.band[edge]];
-#else
-    const int limit = removal.limit;
-#endif
-    if (before == limit) {
-        atomicAdd(&removal.count[edge], removal.next - (limit - 1));
+    if (before == removal.limit) {
+        atomicAdd(&removal.count[edge], removal.next - (removal.limit - 1));
         removal.queue[atomicAdd(removal.tail, 1u)] = edge;
-    }
-#if !BANDS
-    else if (before == removal.near) removal.candidates[atomicAdd(removal.candidate_count, 1u)] = edge;
-#endif
+    } else if (before == removal.near) removal.candidates[atomicAdd(removal.candidate_count, 1u)] = edge;
 }
 
 struct Losers {
@@ -109,13 +90,7 @@ __device__ __forceinline__ Losers losers_of(const Removal& removal, int e, int f
     const State state_f = state_of(removal, count_f), state_g = state_of(removal, count_g);
     const bool f_here = state_f == REMAINS || (state_f == LEAVING && e < f);
     const bool g_here = state_g == REMAINS || (state_g == LEAVING && e < g);
-#if BANDS
-    const int here = removal.band[e], band_f = removal.band[f], band_g = removal.band[g];
-    const bool f_remains = band_f > here || (band_f == here && f_here), g_remains = band_g > here || (band_g == here && g_here);
-    return {band_f == here && state_f == REMAINS && g_remains, band_g == here && state_g == REMAINS && f_remains, f_remains && g_remains};
-#else
     return {state_f == REMAINS && g_here, state_g == REMAINS && f_here, f_here && g_here};
-#endif
 }
 
 // Shared memory of one warp: its edges, their rows, the first unit of each; pending lookups; found triangles.
@@ -167,7 +142,6 @@ __device__ __forceinline__ void lower_counts(const Work& work, Pending& pending,
             if (!lost.f) f[k] = -1;
             if (!lost.g) g[k] = -1;
         }
-#if !BANDS
         if (removal.silent) {  // atomics without a result
 #pragma unroll
             for (int k = 0; k < BATCH; ++k) {
@@ -176,7 +150,6 @@ __device__ __forceinline__ void lower_counts(const Work& work, Pending& pending,
             }
             continue;
         }
-#endif
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             if (f[k] >= 0) count_f[k] = atomicSub(&removal.count[f[k]], 1);
@@ -259,9 +232,8 @@ __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const 
     __syncwarp();
 }
 
-#if !BANDS
 // Drops entries (sets neighbour -1) whose own edge is removed or removes the triangle itself. The counts of a row that ascends are
-// close together, so this saves more requests than it costs. (With bands, a removed edge may still count.)
+// close together, so this saves more requests than it costs.
 __device__ __forceinline__ void drop_removed(int2 (&entries)[ENTRIES], int e, const Removal& removal) {
     int count[ENTRIES];
 #pragma unroll
@@ -272,7 +244,6 @@ __device__ __forceinline__ void drop_removed(int2 (&entries)[ENTRIES], int e, co
         if (state == REMOVED || (state == LEAVING && entries[k].y < e)) entries[k].x = -1;
     }
 }
-#endif
 
 // A warp processes UNIT entries of the shorter row. Entries that pass the filter of the longer row become pending lookups, which
 // run when there are PASS of them.
@@ -297,9 +268,7 @@ __device__ __forceinline__ void process_unit(
         if (pending.triangles > TRIANGLES - UNIT) lower_counts(work, pending, removal);
         return;
     }
-#if !BANDS
     drop_removed(mine, work.edge[i], removal);
-#endif
     uint32 filter[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {

@@ -1,10 +1,8 @@
-// Fixpoint rounds: the bounds of edges go down to the greatest fixpoint, while the bounds of ghosts stay. The algorithm is that of
-// kernels/cpu/fixpoint.py.
+// Fixpoint iterations: the bounds of edges go down to the greatest fixpoint. The algorithm is that of kernels/cpu/fixpoint.py.
 //
-// evaluate  Lowers the bound of each active edge once, to the h-index of the lesser other bounds of its triangles or by one, and
-//           flags the owned edges whose bounds this may lower. Threads read bounds while others write them: bounds only go down,
+// Computes  Lowers the bound of each active edge once, to the h-index of the lesser other bounds of its triangles or by one, and
+//           flags the edges whose bounds this may lower. Threads read bounds while others write them: bounds only go down,
 //           so each order of the writes ends at the same bounds.
-// unsettle  Flags the owned edges that share a triangle with an edge whose bound was lowered elsewhere.
 // Threads   One warp an edge. `tally` has highest + 1 counters for each warp of the launch.
 // Reads     8 bytes an entry of the shorter row and a bucket (32) of the longer row, twice for edges whose bound goes down; two
 //           bounds a triangle.
@@ -24,15 +22,14 @@ __device__ __forceinline__ Pair triangle_at(
     return g < 0 ? Pair{-1, -1} : Pair{mine.y, g};
 }
 
-__device__ __forceinline__ void flag(const bool* __restrict__ owned, const int* bound, bool* again, int edge, int new_bound) {
-    if (owned[edge] && __ldcg(&bound[edge]) > new_bound) again[edge] = true;
+__device__ __forceinline__ void flag(const int* bound, bool* again, int edge, int new_bound) {
+    if (__ldcg(&bound[edge]) > new_bound) again[edge] = true;
 }
 
-extern "C" __global__ void evaluate(
+extern "C" __global__ void fixpoint(
     const int* __restrict__ active, int edges, const int* __restrict__ low, const int* __restrict__ high,
     const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
-    const int2* __restrict__ entry, const Bucket* __restrict__ table, int* bound, const bool* __restrict__ owned, bool by_one,
-    int* tally, int highest, bool* again) {
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, int* bound, bool by_one, int* tally, int highest, bool* again) {
     const int lane = threadIdx.x & 31;
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     int* at_least = tally + static_cast<int64>(warp) * (highest + 1);
@@ -71,27 +68,8 @@ extern "C" __global__ void evaluate(
         for (int j = lane; j < shorter.length; j += 32) {
             const Pair found = triangle_at(shorter, longer, j, entry, table);
             if (found.f < 0) continue;
-            flag(owned, bound, again, found.f, lowered);
-            flag(owned, bound, again, found.g, lowered);
-        }
-    }
-}
-
-extern "C" __global__ void unsettle(
-    const int* __restrict__ lowered_elsewhere, int edges, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
-    const int2* __restrict__ entry, const Bucket* __restrict__ table, const int* __restrict__ bound, const bool* __restrict__ owned, bool* again) {
-    const int lane = threadIdx.x & 31;
-    const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
-    for (int i = warp; i < edges; i += warps) {
-        const int e = lowered_elsewhere[i];
-        const Ends ends = ends_of(begin, length, bucket, low[e], high[e]);
-        const Row &shorter = ends.shorter, &longer = ends.longer;
-        for (int j = lane; j < shorter.length; j += 32) {
-            const Pair found = triangle_at(shorter, longer, j, entry, table);
-            if (found.f < 0) continue;
-            flag(owned, bound, again, found.f, bound[e]);
-            flag(owned, bound, again, found.g, bound[e]);
+            flag(bound, again, found.f, lowered);
+            flag(bound, again, found.g, lowered);
         }
     }
 }

@@ -1,38 +1,51 @@
-// Finds each triangle a < b < c once, where the list of a is given and this partition owns the edge (b, c); see kernels.intersect.
+// Finds each triangle a < b < c once, by the lists of a range of vertices a; see kernels.supports.
 // For each entry (a, b) one of two sets is stored in a hash table in shared memory, and the members of the other are looked up:
 //
 //   side 0  table of the list of a; looks up N+(b)                                 one table for each list
 //   side 1  table of N+(b); looks up the part of the list of a after b             one table for each b
 //
-// tally      One thread an entry: counts the entries of each b. Members of -1 are counted in the last slot.
+// tally      One thread an entry: counts the entries of each b in lists of the share.
 // choose     One thread an entry: chooses the side with fewer lookups, where the entry's share of building the table is included.
 //            Marks the lists that need a table, and counts the entries of each b on side 1.
 // group      One thread an entry: groups the entries of side 1 by b.
 // intersect  A team builds a table (tables.cuh), and each of its warps looks up one set at a time. A member takes 4 bytes, read
 //            coalesced, and one or two words of shared memory; a triangle takes one atomic in shared and one in global memory.
 //
-// Needs      Outputs are 0 at the start and are added to. Members of -1, which is EMPTY, are unknown to this partition. `home` is null if all
-//            vertices belong to this partition.
+// Needs      Outputs are 0 at the start and are added to.
 // Source     The forward algorithm (Schank and Wagner, WEA 2005). Choosing sides divides the number of lookups by 3.
 #include "tables.cuh"
 
-extern "C" __global__ void tally(const int* __restrict__ members, int64 entries, int vertices, int* used) {
+// Whether a vertex's list is of the share that is counted.
+struct Share {
+    int first;  // vertex of list 0
+    int own;
+    int all;
+
+    __device__ __forceinline__ bool has(int list) const {
+        return static_cast<uint32>(first + list) % all == own;
+    }
+};
+
+extern "C" __global__ void tally(
+    const int* __restrict__ members, int64 entries, const int* __restrict__ list, int first, int own, int all, int* used) {
+    const Share share = {first, own, all};
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
-        atomicAdd(&used[members[i] < 0 ? vertices : members[i]], 1);
+        if (share.has(list[i])) atomicAdd(&used[members[i]], 1);
     }
 }
 
 extern "C" __global__ void choose(
     const int* __restrict__ members, int64 entries, const int* __restrict__ list, const int64* __restrict__ starts,
-    const int64* __restrict__ offsets, const bool* __restrict__ home, const int* __restrict__ used, signed char* side,
-    bool* table, int* grouped) {
+    const int64* __restrict__ offsets, const int* __restrict__ used, int first, int own, int all, signed char* side, bool* table,
+    int* grouped) {
+    const Share share = {first, own, all};
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
         const int b = members[i], a = list[i];
         const int64 after = starts[a + 1] - i - 1;
         signed char chosen = -1;
-        if (b >= 0 && after > 0 && (!home || home[b])) {
+        if (after > 0 && share.has(a)) {
             const int64 row = offsets[b + 1] - offsets[b];
             if (row > 0) {
                 chosen = after + BUILDING * row / used[b] < row;
@@ -60,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
     const int* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
     const int* __restrict__ list,
     const int64* __restrict__ starts, const uint32* __restrict__ members, const int64* __restrict__ offsets,
-    const uint32* __restrict__ high, const bool* __restrict__ home, const signed char* __restrict__ side,
-    const int64* __restrict__ group_starts, const int64* __restrict__ entry, int* support, int* gain, bool* outer) {
+    const uint32* __restrict__ high, const signed char* __restrict__ side,
+    const int64* __restrict__ group_starts, const int64* __restrict__ entry, int* support, int* gain) {
     extern __shared__ uint32 shared[];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int thread = ONE_WARP ? lane : threadIdx.x;  // within the team
@@ -95,13 +108,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                     row = offsets[members[i]];
                     stop = offsets[members[i] + 1];
                 }
-                bool elsewhere = false;
-                const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits, [&](uint32 c) {
-                    if (home) elsewhere |= !home[c];
-                }));
-                elsewhere = __any_sync(ALL_LANES, elsewhere);
+                const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits));
                 if (lane == 0 && found) atomicAdd(&gain[i], found);
-                if (lane == 0 && elsewhere) outer[i] = true;
             }
             table.flush(in_table + first, size, thread, table_hits + first);
         }

@@ -88,9 +88,8 @@ struct Table {
     }
 
     // A warp looks up the set `members[row .. stop)`. For each member that the table contains it adds one to the table's hits and to
-    // the member's slot of `counts`, and calls `with`. Returns the number of members that this lane found.
-    template <typename With>
-    __device__ __forceinline__ int stream(const uint32* members, int64 row, int64 stop, int lane, int* counts, With with) const {
+    // the member's slot of `counts`. Returns the number of members that this lane found.
+    __device__ __forceinline__ int stream(const uint32* members, int64 row, int64 stop, int lane, int* counts) const {
         int found = 0;
         for (int64 base = row; base < stop; base += 32 * PER_LANE) {
             uint32 c[PER_LANE];
@@ -106,7 +105,6 @@ struct Table {
                     atomicAdd(&hits[at], 1);
                     atomicAdd(&counts[base + 32 * k + lane], 1);
                     ++found;
-                    with(c[k]);
                 }
             }
         }

@@ -13,26 +13,22 @@ from .arrays import (
     nonzero,
     number_marked,
     order_pairs,
-    pack_lists,
     positions_by_group,
     scatter_max,
     scatter_sum,
     store,
     take,
 )
-from .cascade import Cascade
 from .changes import Changes
 from .filtering import Filtering
 from .fixpoint import Fixpoint
-from .intersect import intersect
+from .intersect import supports
 from .nest import nest
 from .peel import Peeling
-from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .shards.third_vertex import count_by_third_vertex, merge_rows, third_vertex_rows
 
 __all__ = [
-    "Cascade",
     "Changes",
     "Filtering",
     "Fixpoint",
@@ -41,7 +37,6 @@ __all__ = [
     "bincount",
     "compact",
     "count_by_third_vertex",
-    "intersect",
     "join",
     "lookup",
     "merge_rows",
@@ -49,13 +44,12 @@ __all__ = [
     "nonzero",
     "number_marked",
     "order_pairs",
-    "pack_lists",
     "positions_by_group",
-    "reband",
     "row_numbers",
     "scatter_max",
     "scatter_sum",
     "store",
+    "supports",
     "take",
     "third_vertex_rows",
 ]

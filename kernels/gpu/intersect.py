@@ -11,7 +11,6 @@ import cupy
 import numpy as np
 
 from . import tables
-from .arrays.total import total
 from .rows import row_numbers
 from .runtime import source
 from .whole.room import room
@@ -25,16 +24,6 @@ MOST_PARTS = 64
 """Most parts of a graph: each has arrays for all vertices, and builds tables of its own."""
 
 
-def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> tuple[Any, Any, Any]:
-    """Find each triangle a < b < c whose list of a is given and whose edge (b, c) is in this partition."""
-    support = cupy.zeros(len(high), np.int32)
-    gain = cupy.zeros(len(members), np.int32)
-    outer = cupy.zeros(len(members), np.bool_)
-    if len(members) and len(high):
-        _find(starts, members, offsets, high, 0 if total(home) == len(home) else home, support, gain, outer)
-    return support, gain, outer
-
-
 def supports(offsets: Any, high: Any, share: int = 0, shares: int = 1) -> Any:
     """The triangles of each edge of a whole graph, int32 [edges]; `offsets` and `high` are its oriented CSR.
 
@@ -45,11 +34,10 @@ def supports(offsets: Any, high: Any, share: int = 0, shares: int = 1) -> Any:
     parts = _parts(offsets, len(high))
     support = cupy.zeros(len(high), np.int32)
     for first, last, begin, end in parts:
-        # Views: no edge is another partition's, and an edge's place in its list is its number.
-        members, gain, starts = high[begin:end], support[begin:end], offsets[first : last + 1] - begin
-        if shares > 1:  # -1 is a member that is not looked up
-            members = cupy.where((row_numbers(starts) + first) % shares == share, members, np.int32(-1))
-        _find(starts, members, offsets, high, 0, support, gain, 0)
+        # Views: an edge's place in its list is its number.
+        members, gain = high[begin:end], support[begin:end]
+        own = np.int32(first), np.int32(share), np.int32(shares)
+        _find(offsets[first : last + 1] - begin, members, offsets, high, support, gain, own)
     return support
 
 
@@ -66,20 +54,20 @@ def _parts(offsets: Any, edges: int) -> list[tuple[int, int, int, int]]:
     return [(*of_vertices, *of_edges) for of_vertices, of_edges in both if of_edges[1] > of_edges[0]]
 
 
-def _find(starts: Any, members: Any, offsets: Any, high: Any, homes: Any, support: Any, gain: Any, outer: Any) -> None:
-    """Add the triangles to `support` and `gain`, which may be one array. `homes` is 0 if all vertices are at home."""
+def _find(starts: Any, members: Any, offsets: Any, high: Any, support: Any, gain: Any, share: tuple[Any, ...]) -> None:
+    """Add the triangles of a share to `support` and `gain`, which may be one array."""
     vertices, lists, entries = len(offsets) - 1, len(starts) - 1, len(members)
     row = row_numbers(starts)
-    used = cupy.zeros(vertices + 1, np.int32)
+    used = cupy.zeros(vertices, np.int32)
     blocks = source.grid(entries, _BLOCK, 32)
-    source.kernel("intersect:tally")((blocks,), (_BLOCK,), (members, np.int64(entries), np.int32(vertices), used))
+    source.kernel("intersect:tally")((blocks,), (_BLOCK,), (members, np.int64(entries), row, *share, used))
     side, table, grouped = cupy.empty(entries, np.int8), cupy.zeros(lists, np.bool_), cupy.zeros(vertices, np.int32)
     source.kernel("intersect:choose")(
         (blocks,),
         (_BLOCK,),
-        (members, np.int64(entries), row, starts, offsets, homes, used, side, table, grouped),
+        (members, np.int64(entries), row, starts, offsets, used, *share, side, table, grouped),
     )
     groups = tables.group(members, side, grouped)
-    arguments = (row, starts, members, offsets, high, homes, side, *groups, support, gain, outer)
+    arguments = (row, starts, members, offsets, high, side, *groups, support, gain)
     tables.launch("intersect", 0, cupy.where(table, cupy.diff(starts), 0), cupy.diff(starts), arguments)
     tables.launch("intersect", 1, cupy.where(grouped > 0, cupy.diff(offsets), 0), grouped, arguments)

@@ -9,10 +9,15 @@ from contextlib import contextmanager
 from .side_by_side import Parts, WarmUp
 from .warm_parts import PARTS, SECONDS
 
-_ALWAYS = "join", "forest", "components", "pairs", "rows"
-_PEEL = "lower", "live", "scan", "adjacency", "compact"
+_ALWAYS = "join", "forest", "components", "pairs", "rows", "triangles", "members", "digits"
+_REMOVAL = "peel", "lower", "live", "scan", "adjacency", "compact"
+_BY_METHOD: Mapping[str, Sequence[str]] = {
+    "peel": _REMOVAL,
+    "band": (*_REMOVAL, "filter"),
+    "fixpoint": ("fixpoint", "adjacency"),
+}
 _BANDS = "filter", "changes"
-_MANY = "gather", "scatter", "groups", "runs", "order", "digits", "triangles", "members"
+_MANY = "gather", "scatter", "groups", "runs", "order"
 _TEXT = "text", "hashes", "forest", "components"
 """Parts by what needs them, besides the method."""
 
@@ -29,10 +34,10 @@ def parts_for(method: str, partitions: int, text: bool, many: bool = True, bands
     """The parts of the kernels for CPUs that `method` (peel, band or fixpoint) uses with `partitions` partitions.
 
     With `many` also those for graphs of `MANY` edges or more, with `text` those for strings, with `bands` those that
-    several workers peel bands with.
+    several workers use, each of which holds a copy.
     """
-    parts = [method, *_ALWAYS, *(_PEEL if method == "peel" else ()), *(_MANY if many else ())]
-    parts += _BANDS if bands else ()
+    parts = [*_BY_METHOD[method], *_ALWAYS, *(_MANY if many else ())]
+    parts += [part for part in _BANDS if bands and part not in parts]
     parts += ["shards"] * (partitions > 1)
     return parts + [part for part in _TEXT if text and part not in parts]
 

@@ -12,7 +12,7 @@ from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
 from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.forest import mark_forest
 from ..cpu.nest import components_of_edges, subtree_minima, subtree_sums
-from ..cpu.peeling.cascade import REMOVED, set_to
+from ..cpu.peeling.cascade import REMOVED, Cascade, set_to
 from ..cpu.peeling.changes import lower, pack_list, pack_range
 from ..cpu.peeling.filtering import Filtering
 from ..cpu.peeling.live_rows import LiveRows
@@ -60,8 +60,7 @@ def _triangle_rows() -> Adjacency:
 
 
 def _warm_rows() -> None:
-    _, offsets, high = _triangle()
-    cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
+    cpu.row_numbers(_triangle()[1])
 
 
 def _warm_pairs() -> None:
@@ -112,9 +111,9 @@ def _warm_members() -> None:
     WholeCounts(offsets, high).add_by_member(np.zeros(0, np.int32))
 
 
-def _cascade() -> tuple[cpu.Cascade, Adjacency]:
+def _cascade() -> tuple[Cascade, Adjacency]:
     topology, rows = _triangle()[0], _triangle_rows()
-    return cpu.Cascade(topology, rows), rows
+    return Cascade(topology, rows), rows
 
 
 def _warm_peel() -> None:
@@ -165,27 +164,13 @@ def _warm_changes() -> None:
         lower(pack_list(delta, np.arange(3, dtype=np.int32))[0], 0, delta, 0)
 
 
-def _warm_band() -> None:
-    topology, _, _ = _triangle()
-    rows = cpu.adjacency(topology)
-    cpu.compact(rows, np.ones(3, np.bool_))
-    one, zero, table = np.ones(3, np.int32), np.zeros(3, np.int32), np.full(3, 2, np.int32)
-    _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
-    cpu.Cascade(topology, rows).run(rows, count, frontier, table, zero)
-
-
 def _warm_fixpoint() -> None:
     topology, _, _ = _triangle()
-    rows, one = cpu.adjacency(topology), np.ones(3, np.int32)
-    cpu.compact(rows, np.ones(3, np.bool_))
-    rounds = cpu.Fixpoint(topology, rows, np.ones(3, np.bool_), 1)
-    rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
-    rounds.unsettle(one, np.arange(3, dtype=np.int32))
+    one = np.ones(3, np.int32)
+    cpu.Fixpoint(topology, _triangle_rows(), 1).evaluate(one, np.arange(3, dtype=np.int32), False)
 
 
 def _warm_shards() -> None:
-    _, offsets, high = _triangle()
-    cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
     cpu.lookup(np.arange(3), np.arange(3))
     _warm_third_vertex()
 
@@ -208,7 +193,6 @@ def _warm_third_vertex() -> None:
 
 PARTS: Mapping[str, Callable[[], None]] = {
     "adjacency": _warm_adjacency,
-    "band": _warm_band,
     "changes": _warm_changes,
     "compact": _warm_compact,
     "components": _warm_components,
@@ -236,7 +220,6 @@ PARTS: Mapping[str, Callable[[], None]] = {
 }
 SECONDS: Mapping[str, float] = {
     "adjacency": 1.0,
-    "band": 4.5,
     "changes": 2.0,
     "compact": 1.0,
     "components": 1.4,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...kernels.graph import IntArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
@@ -23,8 +23,7 @@ from ...tasks.bands.state import BandState, band_intervals
 from ...tasks.bands.sums import Sums
 from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.errors import ClusterLost, StateLost
-from ...tasks.graph.triangulate import count_alone
-from ...tasks.messages import bundle
+from ...tasks.graph.triangulate import count_triangles
 from ...tasks.shards import Carrier
 from ..cluster.carriers.choice import CarrierSetting
 from ..cluster.carriers.communicator import Communicator
@@ -34,9 +33,7 @@ from ..cluster.session import kernel_threads_of
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..output.manifest import BandsRecord
 from ..plan.choice import GPU_THREADS
-from .peeling import Peeling
-from .rounds import Outcome, end
-from .schedule import BoundingContext
+from .schedule import BoundingContext, Schedule, state_lost
 
 T = TypeVar("T")
 
@@ -72,7 +69,7 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
         tasks = engine.start_on("count-share", _count_share, arguments, addresses)
         engine.wait_for_gang(tasks, addresses)
         # Alone the task could not run again: it waits for the others of its gang.
-        return engine.cut_lineage("count-triangles", tasks[:1], count_alone, [(owned,)])[0]
+        return engine.cut_lineage("count-triangles", tasks[:1], count_triangles, [(owned,)])[0]
 
 
 class _Band(NamedTuple):
@@ -138,7 +135,7 @@ class _Workers:
         return again
 
 
-class PeelBands(Peeling):
+class PeelBands(Schedule):
     """Peels the only partition in bands."""
 
     def __init__(self, context: BoundingContext, most: int, helpers: int = 0) -> None:
@@ -153,7 +150,7 @@ class PeelBands(Peeling):
         """The next level, and the edges that are left."""
         return super().reached | {"unsettled": self._records[0].left} if self._records else super().reached
 
-    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+    def _search(self, before: Sequence[Future] | None, seconds: float | None, most: int | None) -> list[Future]:
         deadline = None if seconds is None else time.monotonic() + seconds
         engine = self.context.engine
         engine.refresh_workers()
@@ -172,7 +169,7 @@ class PeelBands(Peeling):
         """Run the filter to its end, or to the deadline. Gives _Held by address."""
         context, losses, beside = self.context, 0, self.context.beside
         engine, carrier = context.engine, context.settings.carrier
-        state = None if before is None else engine.submit("state", attrgetter("state"), before)
+        state = before
         reached = (False, -1)
         while True:
             addresses = band_workers(engine, carrier, self._most)
@@ -208,7 +205,7 @@ class PeelBands(Peeling):
                 held = engine.start_on("state", attrgetter("state"), [(ended[address],)], [address])
                 with suppress(StateLost):  # then the filter goes on from an earlier threshold, or begins again
                     engine.wait_for_gang(held, [address])
-                    state = engine.cut_lineage("state-held", held, _lost, [()])[0]
+                    state = engine.cut_lineage("state-held", held, state_lost, [()])[0]
             engine.refresh_workers()
 
     def _each(self, name: str, function: Callable[[Any], T], held: Mapping[str, Future]) -> list[T]:
@@ -220,7 +217,7 @@ class PeelBands(Peeling):
     def _peel_bands(self, graph: Future, workers: _Workers, deadline: float | None) -> Future:
         """Peel the bands that the filter found, until all are finished or the deadline has come, but at least one.
 
-        Gives an Outcome. Raises StateLost if all workers that held the bands are lost, or the one with the outcome.
+        Gives a BandState. Raises StateLost if all workers that held the bands are lost, or the one with the outcome.
         """
         engine, losses = self.context.engine, 0
         todo: list[int] | None = None
@@ -245,7 +242,7 @@ class PeelBands(Peeling):
                 results = {band: task for band, (_, task) in workers.found.items()}
                 outcome = engine.start_on("bands", _outcome, [(workers.held[first], results)], [first])
                 engine.wait_for_one(outcome, list(workers.held))
-                return engine.cut_lineage("bands-held", outcome, _lost, [()])[0]
+                return engine.cut_lineage("bands-held", outcome, state_lost, [()])[0]
             except (ClusterLost, StateLost) as error:
                 losses += 1
                 engine.refresh_workers()
@@ -304,12 +301,11 @@ class PeelBands(Peeling):
                 self._workers = max(self._workers, len(workers.held))
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
-        both = zip(self.context.subgraphs, states, strict=True)
-        return self.context.engine.map("intervals", end, [(band_intervals, s, state) for s, state in both])
+        return self.context.engine.map("intervals", band_intervals, [(self.context.subgraphs[0], states[0])])
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
-        assert self.round is not None
-        ((bands, figures),) = self.context.engine.peek(self.round.states, _figures)
+        assert self.states is not None
+        ((bands, figures),) = self.context.engine.peek(self.states, _figures)
         self.bands = BandsRecord(
             workers=self._workers,
             bands=bands,
@@ -354,7 +350,7 @@ def _filter_on_worker(
         before = before.moved(space)
         if before.bands.filtered:
             return _Held(topology, before)
-    with _one_carrier(communicator, worker) as carrier:
+    with one_carrier(communicator, worker) as carrier:
         bands = None if before is None else before.bands
         search = CoarseFilter(topology, graph.support, Sums(carrier), bands, least_bands)
         return _Held(topology, BandState.of(search.run(seconds, report)))
@@ -364,12 +360,13 @@ def _count_share(communicator: Communicator, worker: int, lists: OrientedLists, 
     """Task: the triangles of each edge, on worker 0; the others count their shares."""
     leave_pool()
     lists = move_arrays(lists, space)
-    with _one_carrier(communicator, worker) as carrier:
+    with one_carrier(communicator, worker) as carrier:
         return count_share(lists, carrier)
 
 
 @contextmanager
-def _one_carrier(communicator: Communicator, worker: int) -> Iterator[Carrier]:
+def one_carrier(communicator: Communicator, worker: int) -> Iterator[Carrier]:
+    """In a task: the carrier of a worker of a gang. It tells the others if the block fails."""
     with communicator.open_carriers(worker) as carriers:
         try:
             yield carriers[0]
@@ -389,9 +386,9 @@ def _peel_band(held: _Held, band: int) -> IntArray:
     return peel_band(held.topology, held.state.bands, band)
 
 
-def _outcome(held: _Held, found: Mapping[int, IntArray]) -> Outcome:
+def _outcome(held: _Held, found: Mapping[int, IntArray]) -> BandState:
     """Task: the state with the bands that were peeled."""
-    return Outcome(held.state.with_bands(found), bundle(0, {}), None)
+    return held.state.with_bands(found)
 
 
 def _stops(held: _Held) -> tuple[bool, int]:
@@ -406,10 +403,5 @@ def _unfinished(state: BandState) -> tuple[bool, dict[int, _Band]]:
     return found.filtered, bands
 
 
-def _figures(outcome: Outcome) -> tuple[int, FilterFigures]:
-    bands = outcome.state.bands
-    return len(bands.stops), bands.figures
-
-
-def _lost() -> NoReturn:
-    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")
+def _figures(state: BandState) -> tuple[int, FilterFigures]:
+    return len(state.bands.stops), state.bands.figures

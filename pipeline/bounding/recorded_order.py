@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...tasks.bound.peel import Peeled
 from ...tasks.graph.subgraph import Subgraph
 from ...tasks.ids.order import offsets
 from ...tasks.ingest import OwnedRows
@@ -14,7 +15,6 @@ from ...tasks.update.whole import recorded_order
 from ..cluster.engine import Engine, Future
 from ..plan.limits import FILL
 from ..plan.plan import Plan
-from .rounds import Outcome
 from .schedule import BoundingResult
 
 RECORD_BYTES = 36
@@ -46,7 +46,7 @@ def order_of_rows(
     return engine.for_tasks(1).submit("order", _order_of, rows[0], subgraphs[0], bounded.peeled, sizes)
 
 
-def _order_of(owned: OwnedRows, subgraph: Subgraph, peeled: Outcome, sizes: Sequence[int]) -> Order | None:
+def _order_of(owned: OwnedRows, subgraph: Subgraph, peeled: Peeled, sizes: Sequence[int]) -> Order | None:
     """Task: the order of the peeling. `sizes` [buckets] are numbers of edges."""
     starts = offsets(np.array(sizes, np.int64)).astype(np.int32)
-    return recorded_order(starts[owned.bucket] + owned.row, subgraph, peeled.state)
+    return recorded_order(starts[owned.bucket] + owned.row, subgraph, peeled)

@@ -1,21 +1,24 @@
-"""The interface of all schedules of bounding: their context, their steps and their result."""
+"""What all searches for λ have in common: their context, their steps and their result.
+
+A search runs tasks from the start to the end, or until a checkpoint is due; then others go on from there.
+"""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from operator import attrgetter
+from threading import Lock
+from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
-from ...tasks.bound import band
+from ...tasks.errors import StateLost
 from ...tasks.graph.subgraph import PartitionCounts
 from ..cluster.engine import Engine, Future
 from ..monitor.events import Events
-from ..output.manifest import BoundingRecord
+from ..output.manifest import BandsRecord, BoundingRecord, ShardsRecord
 from ..settings.models import BoundingSettings
-from .rounds import Round
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class BoundingResult:
     record: BoundingRecord
     converged: bool
     peeled: Future | None = None
-    """Outcome of the peeling of the only partition, if its order was to be recorded."""
+    """Peeled of the only partition, if its order was to be recorded."""
 
 
 @dataclass(frozen=True)
@@ -42,64 +45,143 @@ class BoundingContext:
     record_order: bool = False
     """Whether a peeling of the only partition records its order."""
     beside: Callable[[], None] = lambda: None
-    """Starts tasks in the background; called each time that the tasks of an exchange have started. They come first: a
-    busy worker takes long to start a task.
+    """Starts tasks in the background; called once the tasks of the search have started. They come first: a busy worker
+    takes long to start a task.
     """
-
-    def highest(self) -> int:
-        """An upper limit of λ, from the supports of all partitions."""
-        histograms = self.engine.peek(self.subgraphs, band.support_histogram)
-        total = np.zeros(max(map(len, histograms), default=0), np.int64)
-        for histogram in histograms:
-            total[: len(histogram)] += histogram
-        return band.highest_lambda(total)
 
 
 class Schedule(ABC):
-    """Finds λ exchange by exchange. Between two exchanges a checkpoint can store it, as its `round` and its `facts`."""
+    """The state of a search between two tasks. A task of peeling is not counted as an exchange."""
 
-    stop_seconds = 0.0
-    """What it takes to stop between two exchanges and to start again."""
-
-    name: ClassVar[str]
-    """Name of its tasks."""
-
-    round: Round | None = None
-    """The states of the partitions; None before the first task."""
-
+    name = "peel"
+    """The method, which is the name of its tasks."""
+    shards: ShardsRecord | None = None
+    """The record of peeling in shards, once it is finished."""
+    bands: BandsRecord | None = None
+    """The record of peeling in bands, once it is finished."""
+    compact_rows = False
+    """Whether rows take less of a GPU's memory, at the cost of time."""
+    states: list[Future] | None = None
+    """[partitions] the state of each; None before the first task."""
     exchanges = 0
     """Exchanges made so far."""
+    stop_seconds = 0.0
+    """What it takes to stop between two tasks and to start again."""
 
     def __init__(self, context: BoundingContext) -> None:
         self.context = context
+        self._topic = f"edgemill-{context.engine.run_id}"
+        self._records: list[_Record] = []
+        self._seconds = 0.0
 
-    @abstractmethod
-    def start(self) -> None:
-        """Start from the graph."""
-
-    @abstractmethod
-    def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
-        """Resume from a checkpoint instead. The context's events hold the exchanges until then."""
+    def resume(self, facts: Mapping[str, Any], states: list[Future]) -> None:
+        """Resume from a checkpoint. The context's events hold the exchanges until then."""
+        self.states, self._seconds = states, facts["seconds"]
+        self._records = self.context.engine.peek(states, _record, self.context.engine.partition_workers)
 
     @property
-    @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """The driver's state for a checkpoint, as JSON values."""
+        """The driver's state for a checkpoint, as JSON values: seconds so far."""
+        return {"seconds": self._seconds}
 
     @property
     def reached(self) -> dict[str, int]:
-        """The progress, as events report it."""
-        return {"exchange": self.exchanges}
+        """The progress, as events report it: the next level."""
+        return {"level": max((record.level for record in self._records), default=0)}
 
     @property
-    @abstractmethod
     def done(self) -> bool:
         """Whether λ is known for all edges."""
+        return self.states is not None and not any(record.left for record in self._records)
 
-    @abstractmethod
-    def exchange(self, seconds: float | None) -> None:
-        """Make the next exchange. Peeling stops after `seconds`, at the end of a level."""
+    def exchange(self, seconds: float | None, most: int | None = None) -> None:
+        """Search for at most `seconds` and the rest of a level, and for at most so many iterations, if it has some."""
+        context, started = self.context, time.perf_counter()
+        listener = _ProgressListener(context.events, context.counts, self._edges_left())
+        self._listener = listener
+        with context.engine.subscribed(self._topic, listener):
+            states = self._search(self.states, seconds, most)
+            # This waits for the tasks.
+            self._records = context.engine.peek(states, _record, context.engine.partition_workers)
+        passed = time.perf_counter() - started
+        self._seconds += passed
+        self.stop_seconds = passed - listener.seconds
+        self.states = states
 
-    @abstractmethod
+    def _edges_left(self) -> dict[int, int]:
+        """Part that reports progress → edges left there, as last reported"""
+        return {0: sum(c.owned for c in self.context.counts)}
+
     def end(self) -> BoundingResult:
-        """End, with λ or an interval for each edge."""
+        """End, with λ or an interval for each edge. Edges that are left are unsettled."""
+        if self.states is None:
+            self.exchange(0)
+        states = self.states or []
+        ends = self._intervals(states)
+        unsettled = sum(self.context.engine.peek(ends, attrgetter("unsettled"), self.context.engine.partition_workers))
+        levels = max(record.levels for record in self._records)
+        evaluations = sum(record.evaluations for record in self._records)
+        self._report_exchanges(levels, evaluations, unsettled)
+        record = BoundingRecord(
+            method=self.name,
+            steps=levels,
+            exchanges=self.exchanges,
+            evaluations=evaluations,
+            shards=self.shards,
+            bands=self.bands,
+            compact_rows=self.compact_rows,
+        )
+        return BoundingResult(ends, record, not unsettled)
+
+    @abstractmethod
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        """[partitions] Intervals of the owned edges."""
+
+    @abstractmethod
+    def _search(self, before: Sequence[Future] | None, seconds: float | None, most: int | None) -> list[Future]:
+        """[partitions] the state after at most `seconds` or so many iterations, from the states `before`"""
+
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:  # noqa: B027
+        """Report what was exchanged, if it was not reported before."""
+
+
+def state_lost() -> NoReturn:
+    """Task: what stands for a state that no task can make again."""
+    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")
+
+
+class _ProgressListener:
+    """Emits the event `level` for each progress report; `left` has the edges left by part.
+
+    Dask may keep it after it has unsubscribed, so it refers to no futures.
+    """
+
+    def __init__(self, events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]) -> None:
+        self._events, self._edges, self._left = events, sum(c.owned for c in counts), left
+        self._first: float | None = None
+        self._lock = Lock()
+        self.seconds = 0.0
+        """Time between the first report, when the search begins, and the last one."""
+
+    def __call__(self, fields: Mapping[str, int]) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            self._first = self._first or now
+            self.seconds = now - self._first
+            self._left[fields["part"]] = fields["unsettled"]
+            unsettled = sum(self._left.values())
+        self._events.emit("level", level=fields["level"], unsettled=unsettled, edges=self._edges)
+
+
+class _Record(NamedTuple):
+    """Figures of one partition's search."""
+
+    level: int
+    levels: int
+    evaluations: int
+    left: int
+    exchanges: int
+
+
+def _record(state: Any) -> _Record:
+    return _Record(state.level, state.levels, state.evaluations, state.left, state.exchanges)

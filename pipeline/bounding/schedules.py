@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TypeVar
 
 from ..plan.plan import Plan
 from ..settings.models import BoundingSettings
-from .banding import Banding
 from .bounding_checkpoint import BoundingCheckpoint
-from .fixpoint import Fixpoint
-from .peeling import PeelAlone, Peeling
+from .peeling import PeelAlone
 from .schedule import BoundingContext, BoundingResult, Schedule
+
+T = TypeVar("T", int, float)
 
 
 class _Limits:
@@ -27,6 +28,10 @@ class _Limits:
         left = self.seconds_left
         return left is not None and left <= 0
 
+    def exchanges_left(self, exchanges: int) -> int | None:
+        """How many more exchanges are allowed after so many; None for no limit."""
+        return None if self._exchanges is None else self._exchanges - exchanges
+
     @property
     def seconds_left(self) -> float | None:
         return None if self._deadline is None else self._deadline - time.monotonic()
@@ -37,20 +42,18 @@ def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) 
     limits = _Limits(context.settings)
     context = replace(context, engine=context.engine.for_tasks(len(context.subgraphs)))
     schedule = _schedule(context, plan)
-    found = checkpoint.load(schedule.name)
+    found = checkpoint.load()
     if found is None:
         context.events.exchanges.clear()
-        schedule.start()
     else:
         schedule.resume(*found)
     context.events.reached = schedule.reached
-    if not isinstance(schedule, Peeling):
-        context.beside()
     while not schedule.done and not limits.reached(schedule.exchanges):
-        schedule.exchange(_shorter(limits.seconds_left, checkpoint.seconds_left))
+        most = _shorter(limits.exchanges_left(schedule.exchanges), checkpoint.exchanges_left(schedule.exchanges))
+        schedule.exchange(_shorter(limits.seconds_left, checkpoint.seconds_left), most)
         checkpoint.stop_seconds = schedule.stop_seconds
-        if schedule.round is not None and not schedule.done and checkpoint.due(schedule.exchanges):
-            schedule.round = checkpoint.save(schedule.round, schedule.facts, schedule.reached)
+        if schedule.states is not None and not schedule.done and checkpoint.due(schedule.exchanges):
+            schedule.states = checkpoint.save(schedule.states, schedule.facts, schedule.reached)
     return schedule.end()
 
 
@@ -64,14 +67,16 @@ def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
         from .shard_peeling import PeelShards  # imports shards and their kernels
 
         return PeelShards(context, resident)
+    if plan.method in ("band", "fixpoint"):
+        from .on_copies import OnCopies  # imports kernels for CPUs
+
+        return OnCopies(context, plan.method, plan.band_workers)
     if plan.in_bands:
         from .peel_bands import PeelBands  # imports bands and their kernels
 
         return PeelBands(context, plan.band_workers, plan.band_helpers)
-    if plan.method == "peel":
-        return PeelAlone(context, plan.compact_rows)
-    return Banding(context) if plan.method == "band" else Fixpoint(context)
+    return PeelAlone(context, plan.compact_rows)
 
 
-def _shorter(one: float | None, other: float | None) -> float | None:
-    return min((seconds for seconds in (one, other) if seconds is not None), default=None)
+def _shorter(one: T | None, other: T | None) -> T | None:
+    return min((given for given in (one, other) if given is not None), default=None)

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import getitem
-from typing import NoReturn
 
 import numpy as np
 
-from ...tasks.errors import StateLost
 from ..cluster.carriers.choice import CarrierKind
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Future
 from ..output.manifest import ExchangeRecord, ShardsRecord
-from .peeling import Peeling
-from .schedule import BoundingContext
+from .schedule import BoundingContext, Schedule, state_lost
 from .shard_tasks import figures_of, intervals_of, peel_groups_of_worker
 
 
-class PeelShards(Peeling):
+class PeelShards(Schedule):
     """Peels groups of shards in lockstep. All messages between them count as one exchange of the run."""
 
     def __init__(self, context: BoundingContext, resident_bytes: int | None, until: int = 0) -> None:
@@ -43,7 +40,7 @@ class PeelShards(Peeling):
         first = self._records[0]  # these figures are the same in all groups
         return super().reached | {"exchange": first.exchanges, "unsettled": first.left}
 
-    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+    def _search(self, before: Sequence[Future] | None, seconds: float | None, most: int | None) -> list[Future]:
         engine, edges = self.context.engine, self.context.subgraphs
         engine.refresh_workers()
         with engine.exclusive("peeling"):
@@ -71,7 +68,7 @@ class PeelShards(Peeling):
         found = engine.map("peeled", getitem, places, [g % workers for g in range(len(edges))])
         engine.wait_with_gang(found, tasks)
         # A group cannot be peeled again without the others.
-        return engine.cut_lineage("peel-held", found, _lost, [()] * len(found))
+        return engine.cut_lineage("peel-held", found, state_lost, [()] * len(found))
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
         return self.context.engine.map(
@@ -79,11 +76,9 @@ class PeelShards(Peeling):
         )
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
-        assert self.round is not None
+        assert self.states is not None
         self.exchanges = 1
-        figures_by_group = self.context.engine.peek(
-            self.round.states, figures_of, self.context.engine.partition_workers
-        )
+        figures_by_group = self.context.engine.peek(self.states, figures_of, self.context.engine.partition_workers)
         figures = [own for own, _, _ in figures_by_group]
         entries = np.array([count for own in figures for count in own.entries], np.int64)
         self.shards = ShardsRecord(
@@ -113,7 +108,3 @@ class PeelShards(Peeling):
                 seconds=self._seconds,
             )
         )
-
-
-def _lost() -> NoReturn:
-    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any
 
 from ...tasks.bands.remainder import (
     MOST_VERTICES,
@@ -22,15 +22,12 @@ from ...tasks.bands.remainder import (
     remaining_edges,
 )
 from ...tasks.bands.state import BandState
-from ...tasks.bound.intervals import Intervals
-from ...tasks.errors import StateLost
-from ...tasks.messages import bundle
-from ...tasks.shards import ShardEdges
+from ...tasks.bound.peel import Peeled
+from ...tasks.shards import ShardState
 from ..cluster.engine import Future
 from .peel_bands import PeelBands
-from .peeling import PeelAlone, Peeling
-from .rounds import Outcome, Round
-from .schedule import BoundingContext
+from .peeling import PeelAlone
+from .schedule import BoundingContext, Schedule, state_lost
 from .shard_peeling import PeelShards
 
 
@@ -47,18 +44,18 @@ class ShardsThenBands(PeelShards):
         vertices = sum(counts.vertices for counts in context.counts)
         super().__init__(context, resident_bytes, bands_at or 0 if vertices <= MOST_VERTICES else 0)
         self._band_workers = band_workers
-        self._rest: Peeling | None = None
+        self._rest: Schedule | None = None
         """Peels the remaining edges, once shards have stopped for good."""
         self._owner: Future | None = None
         """The group of each remaining edge, int16"""
         self._began = False
         """Whether the peeling of the remaining edges has begun."""
         self._copies: list[Future] = []
-        """[groups] Outcome of each when shards stopped, on another worker"""
+        """[groups] HandedOver of each when shards stopped, on another worker"""
 
-    def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
-        super().resume(facts, round_)
-        first = self.context.engine.peek(round_.states[:1], _handed, self._first_worker)[0]
+    def resume(self, facts: Mapping[str, Any], states: list[Future]) -> None:
+        super().resume(facts, states)
+        first = self.context.engine.peek(states[:1], _handed, self._first_worker)[0]
         if first is not None:
             self.handed_over, found = first
             self._began = found is not None
@@ -70,35 +67,35 @@ class ShardsThenBands(PeelShards):
         at = self.context.engine.partition_workers
         return at and at[:1]
 
-    def exchange(self, seconds: float | None) -> None:
+    def exchange(self, seconds: float | None, most: int | None = None) -> None:
         """Peel shards for at most `seconds` and the rest of a level, or what they have left."""
         if self._rest is None:
             edges = sum(counts.owned for counts in self.context.counts)
-            if self.round is None and 0 < edges <= self._until:  # shards need not be built
-                self._hand_over(_untouched, self.context.subgraphs)
+            if self.states is None and 0 < edges <= self._until:  # shards need not be built
+                self._hand_over(HandedOver.untouched, self.context.subgraphs)
                 return
-            super().exchange(seconds)
-            assert self.round is not None
+            super().exchange(seconds, most)
+            assert self.states is not None
             if 0 < self._records[0].left <= self._until:
-                self._hand_over(_hand_over, self.round.states)
+                self._hand_over(HandedOver.of, self.states)
             return
-        assert self.round is not None
+        assert self.states is not None
         rest, started = self._rest, time.perf_counter()
         self._put_state_into_rest()
-        rest.exchange(seconds)
-        assert rest.round is not None
-        first, *others = self.round.states
+        rest.exchange(seconds, most)
+        assert rest.states is not None
+        first, *others = self.states
         engine = self.context.engine
-        engine.wait(self.round.states)  # a task that is started with a lost one would wait for ever
-        own = engine.map("found", _with_found, [(first, rest.round.states[0])], self._first_worker)
+        engine.wait(self.states)  # a task that is started with a lost one would wait for ever
+        own = engine.map("found", _with_found, [(first, rest.states[0])], self._first_worker)
         engine.wait(own)
         self._began = True
-        self._hold([*engine.cut_lineage("found-held", own, _lost, [()]), *others])
+        self._hold([*engine.cut_lineage("found-held", own, state_lost, [()]), *others])
         self._seconds += time.perf_counter() - started
         self.stop_seconds = rest.stop_seconds
 
-    def _hand_over(self, function: Callable[[Any], Outcome], groups: Sequence[Future]) -> None:
-        """Stop shards for good. `function` makes of each of the `groups` an Outcome."""
+    def _hand_over(self, function: Callable[[Any], HandedOver], groups: Sequence[Future]) -> None:
+        """Stop shards for good. `function` makes of each of the `groups` a HandedOver."""
         engine = self.context.engine
         at = engine.partition_workers
         made = [(own,) for own in engine.map("hand-over", function, [(own,) for own in groups], at)]
@@ -106,21 +103,21 @@ class ShardsThenBands(PeelShards):
         copies = engine.map("copy", _same, made, at and [worker + 1 for worker in at])
         states = engine.map("handed", _same, made, at)
         engine.wait([*states, *copies])
-        self._copies = engine.cut_lineage("copies-held", copies, _lost, [()] * len(copies))
+        self._copies = engine.cut_lineage("copies-held", copies, state_lost, [()] * len(copies))
         self._hold(engine.cut_lineage("handed-held", states, _same, [(own,) for own in self._copies]))
         self.handed_over = self._records[0].left
         self._go_on_with_rest(self._band_workers > 1)
 
     def _hold(self, states: list[Future]) -> None:
         """Take these for the states of all groups."""
-        super().resume(self.facts, Round(self.context.engine, self.name, states))
+        super().resume(self.facts, states)
 
     def _go_on_with_rest(self, bands: bool) -> None:
         """Bring the remaining edges together."""
-        assert self.round is not None
+        assert self.states is not None
         context, engine = self.context, self.context.engine
-        ends = zip(context.subgraphs, self.round.states, strict=True)
-        parts = engine.map("remaining-edges", _remaining_edges, list(ends), engine.partition_workers)
+        ends = list(zip(context.subgraphs, self.states, strict=True))
+        parts = engine.map("remaining-edges", remaining_edges, ends, engine.partition_workers)
         # The tasks of the rest are not those of groups, which have their workers and share their threads.
         execution = replace(engine.execution, pinned_partitions=None, partitions_at_once=None)
         alone = replace(engine.for_tasks(1), execution=execution)
@@ -132,11 +129,9 @@ class ShardsThenBands(PeelShards):
 
     def _put_state_into_rest(self) -> None:
         """Have the peeling of the rest go on from the state that a checkpoint may have replaced meanwhile."""
-        assert self.round is not None and self._rest is not None
+        assert self.states is not None and self._rest is not None
         if self._began:
-            engine = self._rest.context.engine
-            found = engine.submit("found", _found, self.round.states[0])
-            self._rest.round = Round(engine, self.name, [found])
+            self._rest.states = [self._rest.context.engine.submit("found", attrgetter("found"), self.states[0])]
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
         if self._rest is None:
@@ -145,12 +140,12 @@ class ShardsThenBands(PeelShards):
         parts: list[Future | None] = [None] * len(states)
         if self._began:
             self._put_state_into_rest()
-            assert self._rest.round is not None
-            (found,) = self._rest._intervals(self._rest.round.states)
+            assert self._rest.states is not None
+            (found,) = self._rest._intervals(self._rest.states)
             own = [(found, self._owner, group) for group in range(len(states))]
             parts[:] = self._rest.context.engine.map("intervals-of-group", intervals_of_group, own)
         arguments = list(zip(states, parts, strict=True))
-        return engine.map("intervals", _handed_intervals, arguments, engine.partition_workers)
+        return engine.map("intervals", handed_intervals, arguments, engine.partition_workers)
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
         super()._report_exchanges(levels, evaluations, unsettled)
@@ -159,46 +154,18 @@ class ShardsThenBands(PeelShards):
             self.bands = self._rest.bands
 
 
-def _hand_over(outcome: Outcome) -> Outcome:
-    """Task: what a group keeps of its shards."""
-    return outcome._replace(state=HandedOver.of(outcome.state))
-
-
-def _untouched(edges: ShardEdges) -> Outcome:
-    """Task: the same of a group whose shards have not begun."""
-    return Outcome(HandedOver.untouched(edges), bundle(edges.group, {}), None)
-
-
-def _same(outcome: Outcome) -> Outcome:
+def _same(state: HandedOver) -> HandedOver:
     """Task: the same state, on this worker."""
-    return outcome
+    return state
 
 
-def _with_found(outcome: Outcome, rest: Outcome) -> Outcome:
+def _with_found(state: HandedOver, found: BandState | Peeled) -> HandedOver:
     """Task: the state of the first group, with that of the remaining edges."""
-    return outcome._replace(state=replace(outcome.state, found=rest.state))
+    return replace(state, found=found)
 
 
-def _found(outcome: Outcome) -> Outcome:
-    """Task: the state of the remaining edges."""
-    return Outcome(outcome.state.found, bundle(0, {}), None)
-
-
-def _handed(outcome: Outcome) -> tuple[int, type[Any] | None] | None:
+def _handed(state: HandedOver | ShardState) -> tuple[int, type[Any] | None] | None:
     """Task: how many edges shards left, and the type of their state; None if shards have not stopped for good."""
-    state = outcome.state
     if not isinstance(state, HandedOver):
         return None
     return state.handed, None if state.found is None else type(state.found)
-
-
-def _remaining_edges(edges: ShardEdges, outcome: Outcome) -> Any:
-    return remaining_edges(edges, outcome.state)
-
-
-def _handed_intervals(outcome: Outcome, found: Intervals | None) -> Intervals:
-    return handed_intervals(outcome.state, found)
-
-
-def _lost() -> NoReturn:
-    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")

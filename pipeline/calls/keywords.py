@@ -93,27 +93,25 @@ class IngestSection(TypedDict, total=False):
 
 
 class PartitioningSection(TypedDict, total=False):
-    """How the edges are divided among partitions."""
+    """How many workers divide a graph that is too large for one."""
 
     count: int | Literal["auto"]
-    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
-    method: Literal["auto", "range", "hash"]
-    """Assignment of vertices to partitions, see docs/partitioning.md; `auto` is `range`. Shards ignore it."""
+    """Groups of shards, 1 to 4096; 1: one worker. `auto` takes what is fastest and fits, see docs/planning.md."""
 
 
 class BoundingSection(TypedDict, total=False):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
+    """`peel`, or for study `band` or `fixpoint` on copies of the graph, see docs/bounds.md; `auto` is `peel`."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
-    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
+    """Transport between workers. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
     operator: Literal["hindex", "tridn", "streamdn"]
     """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
     permutations: int
     """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     max_exchanges: int | None
-    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
+    """Stop `band` or `fixpoint` after this many iterations, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None
     """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
 
@@ -126,7 +124,7 @@ class CheckpointSection(TypedDict, total=False):
     every_seconds: float | None
     """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
+    """Iterations of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     fresh: bool
     """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     storage_options: dict[str, Any]
@@ -319,7 +317,7 @@ class RunKeywords(TypedDict, total=False):
     ingest: IngestSection | Mapping[str, Any]
     """How the input is read."""
     partitioning: PartitioningSection | Mapping[str, Any]
-    """How the edges are divided among partitions."""
+    """How many workers divide a graph that is too large for one."""
     bounding: BoundingSection | Mapping[str, Any]
     """How λ is found."""
     checkpoint: CheckpointSection | Mapping[str, Any]
@@ -357,11 +355,11 @@ class RunKeywords(TypedDict, total=False):
     output_format: Literal["parquet", "delta"]
     """`delta` also publishes the newest result as Delta tables at a fixed path."""
     partitions: int | Literal["auto"]
-    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
+    """Groups of shards, 1 to 4096; 1: one worker. `auto` takes what is fastest and fits, see docs/planning.md."""
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
+    """`peel`, or for study `band` or `fixpoint` on copies of the graph, see docs/bounds.md; `auto` is `peel`."""
     max_exchanges: int | None
-    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
+    """Stop `band` or `fixpoint` after this many iterations, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None
     """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
     fresh: bool
@@ -421,7 +419,7 @@ class RunKeywords(TypedDict, total=False):
     sample_rows: int
     """Most rows that planning reads before the run; figures of a larger input are estimates."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
-    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
+    """Transport between workers. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
     operator: Literal["hindex", "tridn", "streamdn"]
     """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
     permutations: int
@@ -429,7 +427,7 @@ class RunKeywords(TypedDict, total=False):
     every_seconds: float | None
     """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
+    """Iterations of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     protocol: Literal["tcp", "ucxx"]
     """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None

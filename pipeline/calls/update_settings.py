@@ -14,6 +14,7 @@ from ..programs.catalogue import CATALOGUE, LAMBDA
 from ..programs.own import names_of
 from ..results.result import Result
 from ..run.inputs.run_input import accepted_input
+from ..settings.models import SECTIONS
 from ..updating.batches.needed import refuse_unclear
 
 _OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
@@ -50,6 +51,7 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
         f"{section}.{name}": value
         for section in (*_FROM_BASE, *_own_sections(base, given, assigned))
         for name, value in then.get(section, {}).items()
+        if section not in SECTIONS or name in SECTIONS[section].model_fields  # an earlier release may have more
     }
     for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
         found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}

@@ -31,7 +31,7 @@ from ..stages.task_engine import TaskEngine
 from .files import clear_files, files_at
 from .index import Index, checked, checkpoint_place, opened, seal
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 MOST_SHARE = 0.1
 """Most of a run's time that its checkpoints may take."""
 _BYTES_A_SECOND = 200_000_000

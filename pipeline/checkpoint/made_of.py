@@ -37,7 +37,6 @@ def made_of(settings: Settings, source: Source, plan: Plan, vertices: AttributeS
     listed = vertices if settings.input.isolated else None
     return made_of_input(settings, source) | {
         "isolated vertices": None if listed is None else [listed.id_column, _files(listed.files)],
-        "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,
         "number of shards": plan.shards,
         "number of buckets": plan.buckets,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
-from ...tasks.estimate.replication import Copies
 from ...tasks.ingest.packed import can_pack
 from ...tasks.inputs.sources import Source, plan_blocks, read_with_types
 from ...tasks.storage.folders import folder_at
@@ -42,12 +40,8 @@ from .row_memory import row_bytes
 if TYPE_CHECKING:
     from .programs import PlannedPrograms
 
-MOST_CHOSEN = 256
-"""Most partitions that `auto` chooses. With more, replication outweighs the smaller partitions."""
 LEAST_EDGES = 500_000
 """Edges for each worker that `auto` uses. With fewer, the rounds cost more than the work in them."""
-WORTH = 1.1
-"""If no plan fits well, `auto` takes the fewest partitions that need at most this many times the least memory."""
 GPU_BLOCK_ROWS = 8_000_000
 """Most rows of a block if several workers have GPUs. Each block sends a part to each bucket, and to exchange the parts
 of smaller blocks takes longer than to read them.
@@ -139,9 +133,8 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
 
 def _limited(settings: Settings, plan: Plan) -> Plan:
-    """Return the plan. Raises UsageError for a limit on exchanges with peeling, and for a GPU carrier without GPUs.
-
-    Peeling makes no exchanges.
+    """Return the plan. Raises UsageError for a limit on exchanges with peeling, which has no iterations, for a GPU
+    carrier without GPUs, and for `band` on GPUs.
     """
     carrier = settings.bounding.carrier
     if carrier in ("mailboxes", "nccl") and not plan.capacity.device_bytes:
@@ -149,6 +142,8 @@ def _limited(settings: Settings, plan: Plan) -> Plan:
             f"bounding.carrier is {carrier}, which is for GPUs, and this run computes on CPUs: use "
             "bounding.carrier=auto"
         )
+    if plan.method == "band" and plan.capacity.device_bytes:
+        raise UsageError("bounding.method is band, which computes on CPUs: use cluster.device=cpu, or another method")
     if plan.method == "peel" and settings.bounding.max_exchanges is not None:
         raise UsageError(
             "bounding.max_exchanges ends band and fixpoint, and this run would peel: leave it out, limit the time with "
@@ -164,23 +159,14 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
     if not one.finds_lambda:
         return one
-    if settings.bounding.method in ("auto", "peel"):
+    if one.method == "peel":
         if not capacity.device_bytes:
             return _plan_on_cpus(one, count)
         return _plan_on_gpus(one, count, settings.bounding.carrier in _HOST_CARRIERS)
-
-    def plan(partitions: int, reason: str) -> Plan:
-        if partitions == 1:
-            return replace(one, reason=reason)
-        return replace(one, partitions=partitions, copies=graph.copies(one.partitioning, partitions), reason=reason)
-
-    if isinstance(count, int):
-        return plan(count, _GIVEN)
-    tried = [plan(*_one_each(capacity.workers))]
-    while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
-        last = tried[-1]
-        tried.append(plan(2 * last.partitions, f"with {last.partitions} {excess(last)}"))
-    return tried[-1] if tried[-1].fits() else _tightest(tried)
+    if count == 1 or capacity.device_bytes:
+        return one
+    found = _in_bands(one)
+    return replace(found, reason=f"each of {found.band_workers} workers holds them all") if found.in_bands else found
 
 
 def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
@@ -273,30 +259,19 @@ def capacity_of(settings: Settings, session: Session, execution: Execution) -> C
 
 def _in_shards(one: Plan, groups: int, shards: int, reason: str) -> Plan:
     """The plan with `groups` groups and `shards` shards in all."""
-    stored = one.graph.with_triangles
-    return replace(
-        one,
-        partitions=groups,
-        shards=shards,
-        partitioning="shards",
-        copies=Copies(stored, stored / groups, "estimated"),
-        reason=reason,
-    )
+    return replace(one, partitions=groups, shards=shards, reason=reason)
 
 
 def _one_partition(settings: Settings, source: Source, graph: GraphEstimate, capacity: Capacity) -> Plan:
     most = _rows_per_block(settings.ingest.rows_per_block, source, graph, capacity)
-    partitioning = settings.partitioning.method
     method = "peel" if settings.bounding.method == "auto" else settings.bounding.method
     return Plan(
         source,
         plan_blocks(source, most),
         partitions=1,
-        partitioning="range" if partitioning == "auto" else partitioning,
         method=method if settings.programs.find_lambda else NO_METHOD,
         capacity=capacity,
         graph=graph,
-        copies=Copies(1.0, 1.0, "estimated"),
         disk_bytes=_free_bytes(settings),
         programs=_programs(settings, source, graph, capacity),
         packs=can_pack(source) and not settings.input.isolated,
@@ -328,27 +303,6 @@ def _rows_per_block(most: int | None, source: Source, graph: GraphEstimate, capa
     while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
         rows = max(rows // 2, MIN_BLOCK_ROWS)
     return rows
-
-
-def _one_each(workers: int) -> tuple[int, str]:
-    """The number of partitions that `auto` tries first, and the reason."""
-    if workers > MAX_PARTITIONS:
-        return MAX_PARTITIONS, f"the most allowed; of {workers:,} workers the others have none"
-    return workers, _EACH if workers > 1 else _ONE
-
-
-def _tightest(plans: Sequence[Plan]) -> Plan:
-    """The first of several plans that needs about the least memory. None of the plans fits well.
-
-    If any plan is within the memory of a worker, the returned plan is as well.
-    """
-    device = min(plan.device_bytes for plan in plans)
-    least = min(plan.worker_bytes for plan in plans)
-    most, limit = WORTH * least, plans[0].capacity.memory_bytes
-    if least <= limit:
-        most = min(most, limit)
-    enough = [plan for plan in plans if plan.worker_bytes <= most and plan.device_bytes <= WORTH * device]
-    return enough[0] if enough else min(plans, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
 
 
 def _free_bytes(settings: Settings) -> int | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
-from ...tasks.estimate.replication import Copies
 from ...tasks.ingest.packed import has_dense_ids
 from ...tasks.inputs.sources import Block, Source
 from ..cluster.execution import Capacity
@@ -31,16 +30,10 @@ MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
 FILES_A_THREAD = 3
 """Files of edges for each thread that writes, where GPUs compute. Each thread has equally many, one after the other."""
-MESSAGES_PER_GHOST = 2.4
-"""How often banding sends the id of an edge to each of its ghosts. Measured: 2.1 to 2.5."""
-MESSAGE_BYTES = 4
-"""Bytes of an id that is sent."""
 NO_METHOD = "none"
 """The method of a run that does not compute λ."""
-CHECKPOINT_EDGE_BYTES = 16
-"""Bytes of an edge in a checkpoint, besides its copies."""
-CHECKPOINT_COPY_BYTES = 46
-"""Bytes of each copy in a checkpoint, with its current bounds and its bounds at the last exchange."""
+CHECKPOINT_EDGE_BYTES = 62
+"""Bytes of an edge in a checkpoint, with its state now and at the checkpoint before."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +43,11 @@ class PlanFacts:
     source: Source
     blocks: list[Block]
     partitions: int
-    partitioning: str
+    """Groups of shards, or 1: one worker holds the graph, or several hold copies of it."""
     method: str
     """peel, band or fixpoint; none in a run without λ"""
     capacity: Capacity
     graph: GraphEstimate
-    copies: Copies
-    """Copies of an edge in all partitions."""
     disk_bytes: int | None
     """Free on the output's disk; None in an object store."""
     reason: str
@@ -66,9 +57,9 @@ class PlanFacts:
     packs: bool = False
     """Whether rows are packed if a GPU cleans them (`tasks/ingest/packed`)."""
     shards: int = 0
-    """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
+    """Shards in all groups; 0 if the graph is not peeled by shards."""
     band_workers: int = 1
-    """Workers that each hold a copy of the graph and peel bands of λ; 1 if one worker peels the graph, or shards do."""
+    """Workers that each hold a copy of the graph; 1 if one worker holds it, or if shards do."""
     band_helpers: int = 0
     """Workers without a GPU that take bands beside those with one."""
 
@@ -89,7 +80,7 @@ class PlanFacts:
 
     @property
     def in_bands(self) -> bool:
-        """Whether several workers peel bands of λ, each with a copy of the graph."""
+        """Whether several workers find λ, each with a copy of the graph."""
         return self.band_workers > 1 or self.band_helpers > 0
 
     @property
@@ -106,9 +97,9 @@ class PlanFacts:
     def seconds(self) -> float | None:
         """Predicted duration of a run for λ; None on GPUs, without λ, and if triangles are not estimated."""
         triangles = self.graph.triangles
-        if triangles is None or self.on_device or not self.finds_lambda:
+        if triangles is None or self.on_device or self.method != "peel":
             return None
-        if not self.in_shards and self.partitions == 1:
+        if not self.in_shards:
             return self.seconds_in_bands(self.band_workers)
         found = predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.kernel_threads)
         return found - self.seconds_saved
@@ -130,21 +121,16 @@ class PlanFacts:
         return predicted_seconds(self.edges, triangles, self.capacity.host_threads, workers)
 
     @property
-    def replication(self) -> float:
-        """Mean copies of an edge in memory. An edge without triangles counts once, for its use before bounding."""
-        return max(1.0, self.copies.mean)
-
-    @property
     def closed_edges(self) -> int:
         """Edges with triangles."""
         return round(self.edges * self.graph.with_triangles)
 
     @property
     def largest_edges(self) -> int:
-        """Edges of the largest partition, with its ghosts; on GPUs, edges with an end in the largest shard."""
+        """Edges of a partition or group; on GPUs, edges with an end in the largest shard."""
         if self.in_shards and self.on_device:
             return halves_of_a_shard(self.closed_edges, self.shards)
-        return round(self.edges * max(self.copies.largest, 1 / self.partitions))
+        return round(self.edges / self.partitions)
 
     @property
     def block_rows(self) -> int:
@@ -155,13 +141,6 @@ class PlanFacts:
     def blocks_at_once(self) -> int:
         """Blocks that a worker reads at once."""
         return min(self.capacity.threads, -(-len(self.blocks) // self.capacity.workers))
-
-    @property
-    def most_at_once(self) -> int:
-        """Partitions that a worker can bound at once with one thread each."""
-        if self.in_shards:
-            return 1
-        return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
 
     @property
     def shards_on_a_gpu(self) -> int:
@@ -201,9 +180,9 @@ class PlanFacts:
     def buckets(self) -> int:
         """Fewest buckets, which are ranges of ids that are numbered separately.
 
-        On GPUs there is one for each partition, or several if the rows are numbered in parts. On CPUs there is one for
+        On GPUs there is one for each shard, or several if the rows are numbered in parts. On CPUs there is one for
         each thread of this process or each second one of other workers, whose tasks exchange more slowly, and at least
-        four, if they are large enough, and one for each partition up to four for each thread, but MOST_BUCKETS at most.
+        four, if they are large enough, and one for each group up to four for each thread, but MOST_BUCKETS at most.
         The stage `number` makes more if a worker's memory is too small for these.
         """
         if self.ingest_in_parts:
@@ -225,13 +204,6 @@ class PlanFacts:
         return max(1, min(FILES_A_THREAD * threads, self.source.rows // MIN_BUCKET_ROWS) // self.buckets)
 
     @property
-    def messages(self) -> int:
-        """Ids that partitions send each other in all exchanges of bounding."""
-        if self.partitions == 1 or self.in_shards:
-            return 0
-        return round(MESSAGES_PER_GHOST * self.edges * max(0.0, self.copies.mean - self.graph.with_triangles))
-
-    @property
     def checkpoint_bytes(self) -> int:
         """Size of a checkpoint."""
-        return round(self.edges * (CHECKPOINT_EDGE_BYTES + CHECKPOINT_COPY_BYTES * self.replication))
+        return self.edges * CHECKPOINT_EDGE_BYTES

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.errors import OutOfRoom
-from ...tasks.estimate.replication import Copies
 from ..cluster.connecting.local import WORKER_BYTES
 from ..messages.sizes import format_bytes
+from .facts import NO_METHOD
 from .limits import FILL
 from .plan import Plan
 
@@ -35,29 +33,22 @@ def refuse_if_too_large(plan: Plan) -> None:
     """Refuse a plan that cannot succeed.
 
     Raises OutOfRoom if a partition has too many edges, if the projected memory of a worker or of its GPU exceeds its
-    limit, or if half of the projected result exceeds the free disk. If the number of copies is assumed and not
-    estimated, each edge counts as one copy.
+    limit, or if half of the projected result exceeds the free disk.
     """
-    if plan.copies.basis != "estimated":
-        least = Copies(plan.graph.with_triangles, 1 / plan.partitions, "estimated")
-        refuse_if_too_large(replace(plan, copies=least))
-        return
     more = remedy(plan)
-    parts, ghosts = ("groups of shards", "") if plan.in_shards else ("partitions", " with its ghosts")
+    parts = "groups of shards" if plan.in_shards else "partitions"
     if plan.has_too_many_edges:
         raise OutOfRoom(
-            f"the largest of {plan.partitions} {parts} would hold about {plan.largest_edges:,} edges{ghosts}, over "
+            f"the largest of {plan.partitions} {parts} would hold about {plan.largest_edges:,} edges, over "
             f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
         )
     if not plan.may_fit_device():
         what = f"the largest of {plan.partitions} partitions"
         if plan.in_shards:
             what = f"{plan.shards_on_a_gpu} of {plan.shards} shards"
-        # Banding keeps waiting partitions in host memory.
-        other = "use bounding.method=band with more partitions, " * (plan.method == "peel")
         raise OutOfRoom(
             f"{what} would need about {format_bytes(plan.device_bytes)} on a GPU of "
-            f"{format_bytes(plan.capacity.device_bytes)}: {more}, {other}or use cluster.device=cpu"
+            f"{format_bytes(plan.capacity.device_bytes)}: {more}, or use cluster.device=cpu"
         )
     limit = plan.capacity.memory_bytes
     if limit and limit < WORKER_BYTES:
@@ -67,7 +58,7 @@ def refuse_if_too_large(plan: Plan) -> None:
             "fewer of them"
         )
     if limit and plan.worker_bytes > limit:
-        what, change = f"{plan.at_once} of {plan.partitions} {parts}", more
+        what, change = f"one of {plan.partitions} {parts}", more
         if plan.reading_bytes > plan.bounding_bytes:
             what = f"{plan.blocks_at_once} of {len(plan.blocks)} blocks, of up to {plan.block_rows:,} rows,"
             change = "lower ingest.rows_per_block, write smaller row groups"
@@ -99,12 +90,8 @@ def excess(plan: Plan) -> str:
 
 def remedy(plan: Plan) -> str:
     """Advice that makes a worker's part of the graph smaller."""
-    if plan.method != "peel" or plan.partitions < plan.capacity.workers:
+    if plan.method not in ("peel", NO_METHOD):
+        return "use bounding.method=peel"
+    if plan.partitions < plan.capacity.workers:
         return _MORE_PARTITIONS
     return "start more workers" + ", each with a GPU of its own" * plan.on_device
-
-
-def too_many(plan: Plan) -> str:
-    """Why a worker does not bound one partition with each of its threads."""
-    needed = format_bytes(WORKER_BYTES + plan.most_at_once * plan.partition_bytes)
-    return f"{plan.most_at_once} would need ~{needed}, over {FILL:.0%} of {format_bytes(plan.capacity.memory_bytes)}"

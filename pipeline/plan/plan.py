@@ -26,20 +26,20 @@ It also applies to worker processes for strings that are coded part by part. Fit
 those of `row_memory`, to blocks of 1 and 2 M rows read by one or two threads (docs/benchmarks.md).
 """
 EDGE_BYTES = 45
-"""Memory of an edge from ingest to result, besides its copies, if the worker is this process.
+"""Memory of an edge from ingest to result, if the worker is this process.
 
 This and the next six constants are fitted to graphs with and without locality and triangles, with few and with many
 vertices, on one, four and sixteen partitions, with one and two workers. The fit is within a fifth of the memory that
 was measured (docs/benchmarks.md).
 """
 COPY_BYTES = 65
-"""Memory of each copy of an edge with triangles. Edges without triangles are not bounded."""
+"""Additional memory of an edge with triangles. Edges without triangles are not bounded."""
 VERTEX_BYTES = 135
 """Memory of a vertex: its number, its degree and its component."""
 WORKER_EDGE_BYTES = 42
 """Memory of an edge in a worker process. Dask returns freed memory there at once (MALLOC_TRIM_THRESHOLD_)."""
 WORKER_COPY_BYTES = 47
-"""Memory of a copy in a worker process."""
+"""Additional memory of an edge with triangles in a worker process."""
 BAND_COPY_BYTES = 27
 """Additional memory of a copy in a worker process that peels bands. From one run of R-MAT 20, two workers."""
 WORKER_VERTEX_BYTES = 85
@@ -55,7 +55,7 @@ HELD_VERTEX_BYTES = 24
 MIN_RESIDENT_BYTES = 64 * 2**20
 """Fewest bytes of rows in files that stay in memory, even if less memory is free."""
 IMBALANCE = 1.5
-"""Largest share of a worker over the mean share. Partitions are not moved once they have a worker."""
+"""Largest share of a worker over the mean share."""
 MOVED_EDGE_BYTES = 26
 """Host memory of an edge whose row is numbered in parts on a GPU: 8 for its ends in its bucket and 6 for its row there,
 while it is peeled, and 12 for its end, triangles and λ if the GPU has no room for them.
@@ -63,7 +63,7 @@ while it is peeled, and 12 for its end, triangles and λ if the GPU has no room 
 GPU_BAND_BYTES = 24
 """Additional memory of an edge on a GPU that peels bands. Measured: 18 to 22, R-MAT 20 and 22."""
 GPU_EDGE_BYTES = 120
-"""Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
+"""Memory of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,8 @@ class Plan(PlanFacts):
 
     @property
     def partition_bytes(self) -> int:
-        """Projected host memory of a task that bounds the largest partition."""
-        if self.on_disk:
-            return self._shard_memory.in_files
-        largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
-        return self._host_bytes(1 / self.partitions, largest)
-
-    @property
-    def at_once(self) -> int:
-        """Partitions that a worker bounds at once: one for each thread, or as many as fit its memory, at least one.
-
-        They share the threads of the worker.
-        """
-        most = self.most_at_once
-        if not self.in_waves or not self.partition_bytes:
-            return most
-        room = int(FILL * self.capacity.memory_bytes) - self._idle_bytes
-        return max(1, min(most, room // self.partition_bytes))
+        """Projected host memory of a task that bounds the only partition, or a group."""
+        return self._shard_memory.in_files if self.on_disk else self._host_bytes(1 / self.partitions)
 
     @property
     def worker_bytes(self) -> int:
@@ -147,7 +132,7 @@ class Plan(PlanFacts):
 
     @property
     def in_waves(self) -> bool:
-        """Whether workers keep inactive partitions in files, because not all of them fit in memory."""
+        """Whether workers keep what waits in files, because not all of it fits in memory."""
         limit = self.capacity.memory_bytes
         return not self.on_device and 0 < FILL * limit < self._idle_bytes + self._share_bytes
 
@@ -191,10 +176,10 @@ class Plan(PlanFacts):
             self.capacity.workers,
             apart=not self.capacity.in_process,
             placed=together,
-            homes=together or self.method == "peel",
+            homes=together or self.finds_lambda,
             edges=self.edges,
         )
-        found = layout.tasks(self.partitioning)
+        found = layout.tasks(self.in_shards)
         if self.programs is not None:
             found += layout.of_programs(len(self.programs.programs), self.programs.cuts, self.programs.blocks)
         return found
@@ -230,8 +215,8 @@ class Plan(PlanFacts):
         room = FILL * self.capacity.memory_bytes - self._idle_bytes - held - vertices
         return max(0, min(int(room / (WORKER_COPY_BYTES + BAND_COPY_BYTES * bands)), MAX_LOCAL_EDGES))
 
-    def _host_bytes(self, share: float, copies: float) -> int:
-        """Host memory of a share of the edges and vertices, and of `copies` copies of each edge."""
+    def _host_bytes(self, share: float) -> int:
+        """Host memory of a share of the edges and vertices."""
         if self.ingest_on_device:
             return int(share * self.edges * MOVED_EDGE_BYTES) if self.ingest_in_parts else 0
         of_edge, of_copy, of_vertex = (
@@ -242,17 +227,9 @@ class Plan(PlanFacts):
         if self.in_bands:
             of_copy += BAND_COPY_BYTES
         in_shards = self.in_shards and not self.on_device
-        if in_shards:
-            of_copy = 0
-        size = int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
+        bounded = 0.0 if in_shards or not self.finds_lambda else of_copy * self.graph.with_triangles
+        size = int(share * (self.edges * (of_edge + bounded) + self.graph.vertices.likely * of_vertex))
         return max(size, self._shard_memory.in_memory) if in_shards else size
-
-    @property
-    def _bounded_copies(self) -> float:
-        """Copies in all partitions of edges with triangles, for each edge of the graph."""
-        if not self.finds_lambda:
-            return 0
-        return self.graph.with_triangles if self.partitions == 1 else self.copies.mean
 
     @property
     def _shard_memory(self) -> ShardMemory:
@@ -262,9 +239,8 @@ class Plan(PlanFacts):
 
     @property
     def _share_bytes(self) -> int:
-        """Memory of all partitions of one worker."""
-        share = 1 / self.partitions if self.in_shards else self._uneven_share
-        return self._host_bytes(share, self._bounded_copies * share)
+        """Memory of the edges and vertices that one worker holds."""
+        return self._host_bytes(1 / self.partitions if self.in_shards else self._uneven_share)
 
     @property
     def _uneven_share(self) -> float:
@@ -272,8 +248,8 @@ class Plan(PlanFacts):
 
     @property
     def bounding_bytes(self) -> int:
-        """Memory of the partitions that a worker bounds at once."""
-        return min(self.at_once * self.partition_bytes, self._share_bytes)
+        """Memory of what a worker bounds."""
+        return min(self.partition_bytes, self._share_bytes)
 
     @property
     def reading_bytes(self) -> int:

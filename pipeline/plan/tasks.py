@@ -1,4 +1,4 @@
-"""Number of tasks that the stages of a run give the scheduler, except bounding's rounds.
+"""Number of tasks that the stages of a run give the scheduler, except those that search λ.
 
 This module computes it exchange by exchange, in the order of the stages. A plan must count the tasks of thousands
 of buckets within milliseconds, so it cannot run the stages with an engine that counts. `test_plan_tasks` compares the
@@ -23,7 +23,7 @@ class Layout:
     blocks: int
     buckets: int
     partitions: int
-    """Partitions, or groups of shards."""
+    """Groups of shards, or 1."""
     files: int
     """Files of each bucket and table."""
     workers: int
@@ -32,16 +32,16 @@ class Layout:
     placed: bool
     """Whether the worker of each receiver is chosen beforehand."""
     homes: bool
-    """Whether the worker of each partition is chosen beforehand."""
+    """Whether the worker of each group is chosen beforehand."""
     edges: int = 0
     """Edges of the graph. The number of batches that are streamed past shards depends on it."""
 
-    def tasks(self, method: str) -> int:
-        """Tasks of all stages except the rounds of bounding. `method` is a partitioning method, or "shards"."""
-        if method == "shards":
+    def tasks(self, in_shards: bool) -> int:
+        """Tasks of all stages except those that search λ."""
+        if in_shards:
             cut = self._supports_by_shards() + self._edges_of_groups()
         else:
-            cut = self._choose_partitions(method) + self._owned() + self._triangles()
+            cut = self._exchange(self.buckets, 1) + 3 + self._looks(1)  # rows, counts, and the subgraph, which is read
         return self._ingest() + cut + self._results() + self._extract() + self._tracks() + self._publish()
 
     def of_programs(self, programs: int, cuts: int, blocks: int) -> int:
@@ -81,17 +81,6 @@ class Layout:
     def _between_buckets(self) -> int:
         """An exchange about the larger ends of the buckets' edges."""
         return self._exchange(self.buckets, self.buckets, upwards=True)
-
-    def _choose_partitions(self, method: str) -> int:
-        if self.partitions == 1 or method == "hash":
-            return 0
-        return self._between_buckets() + self.buckets + self._looks(2 * self.buckets)
-
-    def _owned(self) -> int:
-        return self._exchange(self.buckets, self.partitions) + self.partitions
-
-    def _triangles(self) -> int:
-        return 2 * self._exchange(self.partitions, self.partitions, self.homes) + self._looks(self.partitions)
 
     def _supports_by_shards(self) -> int:
         """Triangles counted by groups of shards, and reported to buckets."""

@@ -8,16 +8,15 @@ from ...tasks.inputs.sources import Source
 from ...tasks.storage.passwords import without_passwords
 from ..messages.escaping import one_line
 from ..messages.sizes import format_bytes
-from .facts import MESSAGE_BYTES
-from .fit import fit, too_many
+from .fit import fit
 from .plan import Plan
 
 
 def describe(plan: Plan) -> str:
     """The plan as lines of text."""
-    source, graph, capacity, copies = plan.source, plan.graph, plan.capacity, plan.copies
+    source, graph, capacity = plan.source, plan.graph, plan.capacity
     limit = f"{format_bytes(capacity.memory_bytes)} each" if capacity.memory_bytes else "no limit of memory"
-    part = "group" if plan.in_shards else "partition"
+    part = "the largest group" if plan.in_shards else "the partition"
     sample, triangles = "all rows read", f", ~{graph.with_triangles:.0%} of them in triangles"
     all_of_text = not source.is_counted and graph.edges.least == graph.edges.most
     if graph.rows_looked_at < source.rows and not all_of_text:
@@ -44,23 +43,6 @@ def describe(plan: Plan) -> str:
         ("method", plan.method),
         ("tasks", f"~{_round(plan.tasks):,}, and {_bounding_tasks(plan)}"),
     ]
-    if plan.partitions > 1 and not plan.in_shards:
-        how = "~" if copies.basis == "estimated" else "assumed ~"
-        pairs = plan.partitions * (plan.partitions - 1)
-        rows += [
-            (
-                "replication",
-                f"{how}{copies.mean:.2g} copies of an edge; the largest partition has ~{copies.largest:.0%} of all",
-            ),
-            (
-                "messages",
-                f"~{_round(plan.messages):,} ids ({_bytes(MESSAGE_BYTES * plan.messages)}) in all, "
-                f"at most {pairs:,} parcels an exchange",
-            ),
-        ]
-    if plan.at_once < plan.most_at_once:
-        each = _many(capacity.kernel_threads // plan.at_once, "thread")
-        rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {too_many(plan)}"))
     if plan.seconds is not None:
         text = f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"
         if plan.in_bands:
@@ -75,7 +57,7 @@ def describe(plan: Plan) -> str:
     rows += [
         (
             "memory",
-            f"{_bytes(plan.partition_bytes)} for the largest {part}, {_bytes(plan.unspilled_bytes)} a worker, of "
+            f"{_bytes(plan.partition_bytes)} for {part}, {_bytes(plan.unspilled_bytes)} a worker, of "
             f"which it may spill all but {_bytes(plan.worker_bytes)}",
         ),
         (
@@ -91,7 +73,7 @@ def describe(plan: Plan) -> str:
 
 def _partitions(plan: Plan) -> tuple[str, str]:
     if not plan.in_shards:
-        return "partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"
+        return "partitions", f"{plan.partitions}: {plan.reason}"
     where = ", their rows in files" if plan.on_disk else ""
     groups = f"{_many(plan.shards, 'shard')} in {_many(plan.partitions, 'group')}"
     if plan.bands_at is not None:  # the reason ends with what follows the shards
@@ -110,7 +92,9 @@ def _left_out(plan: Plan) -> str:
 def _bounding_tasks(plan: Plan) -> str:
     if plan.in_shards:
         return f"{plan.partitions} that peel, again after each checkpoint"
-    return f"up to {plan.partitions} for each exchange of bounding"
+    one, several = ("peels", "peel") if plan.method == "peel" else ("iterates", "iterate")
+    does = one if plan.band_workers == 1 else several
+    return f"{plan.band_workers} that {does}, again after each checkpoint"
 
 
 def _input(source: Source) -> str:
@@ -144,7 +128,7 @@ def _device(plan: Plan) -> str:
     ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
     ingest += f" in {plan.buckets} parts" * plan.ingest_in_parts
     room = format_bytes(plan.capacity.device_bytes)
-    part = _many(plan.shards_on_a_gpu, "shard") if plan.in_shards else "the largest partition"
+    part = _many(plan.shards_on_a_gpu, "shard") if plan.in_shards else "the partition"
     part += " in compact rows" * plan.compact_rows
     return f"gpu, {_bytes(plan.device_bytes)} of {room} for {part}; {ingest}"
 

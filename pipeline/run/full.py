@@ -112,13 +112,13 @@ def planned(call: Call, source: Source, vertices: AttributeSource | None, sessio
 
 
 def _with_plan(execution: Execution, plan: Plan) -> Execution:
-    in_files = plan.in_waves and (plan.method != "peel" or plan.in_shards)
+    in_files = plan.in_waves and plan.in_shards
     return replace(
         execution,
         memory_advice=remedy(plan),
-        pinned_partitions=plan.partitions if plan.method == "peel" or plan.in_waves else None,
+        pinned_partitions=plan.partitions if plan.finds_lambda or plan.in_waves else None,
         results_in_files=in_files or plan.programs_in_files,
-        partitions_at_once=plan.at_once if in_files else None,
+        partitions_at_once=1 if in_files else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Makes the graph for bounding from the input, or from the latest checkpoint.
 
-Until the graph is complete, a run saves its edges in checkpoints: first in buckets, then in partitions. A later
+Until the graph is complete, a run saves its edges in checkpoints: first in buckets, then on one worker. A later
 checkpoint replaces an earlier one, and the checkpoint of the graph replaces both.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...tasks.errors import StateLost
 from ...tasks.graph.subgraph import PartitionCounts
-from ...tasks.graph.triangulate import count_alone
+from ...tasks.graph.triangulate import count_triangles
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..nightly.night import refuse_few_edges
 from ..stages import ingesting, partitioning, triangulating
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NUMBERED = "edges"
 """Name of the checkpoint of the edges in buckets."""
 _OWNED = "owned"
-"""Name of the checkpoint of the edges in partitions."""
+"""Name of the checkpoint of the edges on one worker."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class _Numbered:
 
 @dataclass(frozen=True)
 class _Owned:
-    """The same edges in partitions, and the buckets, which publishing needs."""
+    """The same edges on one worker, and the buckets, which publishing needs."""
 
     numbered: _Numbered
     degrees: list[Future]
     """[buckets] BucketDegrees"""
-    edges: list[Future]
-    """[partitions] OwnedEdges"""
+    edges: Future
+    """OwnedEdges"""
 
 
 def find_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
-    """The graph in partitions, or in groups of shards. Saves checkpoints when they are due."""
+    """The graph on one worker, or in groups of shards. Saves checkpoints when they are due."""
     graph = checkpoint.load_graph(run.engine, run.events)
     if graph is None:
         graph = _build_graph(run, checkpoint)  # its edges are released on return, before the graph is saved
@@ -79,11 +79,9 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         owned.numbered.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
     count = partial(_count_by_shares, run) if run.plan.in_bands else None
-    rows, subgraphs, counts = triangulating.triangulate_partitions(
-        run.engine, run.events, owned.edges, run.plan.is_whole, count
-    )
-    partitions = Partitions(rows, owned.degrees)
-    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
+    rows, subgraph, counts = triangulating.triangulate(run.engine, run.events, owned.edges, run.plan.is_whole, count)
+    partitions = Partitions([rows], owned.degrees)
+    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, [subgraph], [counts], [])
 
 
 def _count_by_shares(run: RunContext, owned: Future) -> Future:
@@ -96,7 +94,7 @@ def _count_by_shares(run: RunContext, owned: Future) -> Future:
     except StateLost as error:
         error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures
         engine.refresh_workers()
-        return engine.submit("count-triangles", count_alone, owned)
+        return engine.submit("count-triangles", count_triangles, owned)
 
 
 def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
@@ -116,12 +114,11 @@ def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
 def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> _Owned:
     engine, events, plan, buckets = run.engine, run.events, run.plan, numbered.buckets
     run.finish_loading("number")
-    edges, degrees = partitioning.partition(
-        engine, events, buckets, plan.partitions, plan.partitioning, run.space, plan.ingest_in_parts
-    )
+    edges, degrees = partitioning.partition(engine, events, buckets, run.space, plan.ingest_in_parts)
     if checkpoint.due(events, _OWNED):
-        parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": edges}
+        parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": [edges]}
         checkpoint.save_step(engine, events, _OWNED, parts, facts_of(numbered.rows, buckets))
+        (edges,) = parts["owned"]
     return _Owned(numbered, degrees, edges)
 
 
@@ -143,12 +140,9 @@ def _count_degrees(run: RunContext, numbered: _Numbered) -> Graph:
 
 
 def _partition_counts(own: ShardCounts) -> PartitionCounts:
-    """The counts of a group of shards, in the form of a partition without ghosts.
-
-    An edge with both ends in the group has two entries there.
-    """
+    """The counts of a group of shards. An edge with both ends in the group has two entries there."""
     inner = own.entries - own.edges
-    return PartitionCounts(own.group, own.owned, 0, inner, 0, own.owned - inner, own.vertices, own.owned)
+    return PartitionCounts(own.group, own.owned, inner, own.owned - inner, own.vertices)
 
 
 def _load_numbered(run: RunContext, checkpoint: Checkpoint) -> _Numbered | None:
@@ -162,5 +156,5 @@ def _load_owned(run: RunContext, checkpoint: Checkpoint) -> _Owned | None:
         run.engine,
         run.events,
         _OWNED,
-        lambda facts, futures: _Owned(_Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"]),
+        lambda facts, futures: _Owned(_Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"][0]),
     )

@@ -91,7 +91,6 @@ def plan_record(plan: Plan, counts: Counts | None = None) -> PlanRecord:
         rows_looked_at=plan.graph.rows_looked_at,
         edges=plan.edges,
         vertices=plan.graph.vertices.likely,
-        replication=round(plan.replication, 3),
         worker_bytes=plan.unspilled_bytes,
         reason=plan.reason,
         triangles=plan.graph.triangles,

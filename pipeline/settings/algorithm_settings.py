@@ -23,27 +23,25 @@ def _partition_count(value: object) -> int | str:
 
 
 class PartitioningSettings(Section):
-    """How the edges are divided among partitions."""
+    """How many workers divide a graph that is too large for one."""
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
-    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
-    method: Literal["auto", "range", "hash"] = "auto"
-    """Assignment of vertices to partitions, see docs/partitioning.md; `auto` is `range`. Shards ignore it."""
+    """Groups of shards, 1 to 4096; 1: one worker. `auto` takes what is fastest and fits, see docs/planning.md."""
 
 
 class BoundingSettings(Section):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
-    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
+    """`peel`, or for study `band` or `fixpoint` on copies of the graph, see docs/bounds.md; `auto` is `peel`."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
-    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
+    """Transport between workers. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
     operator: Literal["hindex", "tridn", "streamdn"] = "hindex"
     """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
     permutations: int = Field(128, ge=1, le=1024)
     """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     max_exchanges: int | None = Field(None, ge=1)
-    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
+    """Stop `band` or `fixpoint` after this many iterations, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None = Field(None, gt=0)
     """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
 

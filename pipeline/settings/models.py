@@ -146,9 +146,12 @@ class Settings(Section):
         return self
 
     @model_validator(mode="after")
-    def _check_estimates(self) -> Self:
-        if self.bounding.operator == "streamdn" and self.partitioning.count != 1:
-            raise ValueError("bounding.operator=streamdn is for one partition: partitioning.count=1")
+    def _check_copies(self) -> Self:
+        method, count = self.bounding.method, self.partitioning.count
+        if method in ("band", "fixpoint") and count not in ("auto", 1):
+            raise ValueError(
+                f"bounding.method={method} works on copies of the graph: leave out partitioning.count={count}"
+            )
         return self
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ class CheckpointSettings(Section):
     every_seconds: float | None = Field(300, ge=0)
     """Seconds between checkpoints, or more: all take a tenth of the time at most; 0: at each chance; null: none."""
     every_exchanges: int | None = Field(None, ge=1)
-    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
+    """Iterations of `band` or `fixpoint` between checkpoints, beside `every_seconds`, whatever they take."""
     fresh: bool = False
     """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)

@@ -50,8 +50,6 @@ class Delivery:
         """`rows` [bundles] maps each receiver of a bundle to the number of its rows."""
         self._engine, self._name, self._bundles = engine, name, bundles
         self._senders: dict[int, list[int]] = {}
-        self.parts = 0
-        """Number of tasks started so far that select parts of bundles."""
         self.expected: Counter[int] = Counter()
         """Rows for each receiver."""
         for sender, counts in enumerate(rows):
@@ -73,7 +71,6 @@ class Delivery:
         for receiver, target, own in zip(receivers, targets, senders, strict=True):
             for s in own:
                 selections.setdefault((s, target), []).append(receiver)
-        self.parts += len(selections)
         ordered = sorted(selections)  # bundle by bundle, so a spilled bundle is read once
         # Under the name of the exchange, for the reason given in `Engine.peek`.
         tasks = [(self._bundles[sender], selections[sender, target]) for sender, target in ordered]
@@ -81,9 +78,8 @@ class Delivery:
         return [[part[s, target] for s in own] for target, own in zip(targets, senders, strict=True)]
 
 
-def select_parts(sent: Any, receivers: Sequence[int]) -> Bundle[Any]:
-    """Task: the parts for some receivers of a bundle, or of the bundle in the attribute `mail` of an outcome."""
-    bundle: Bundle[Any] = getattr(sent, "mail", sent)
+def select_parts(bundle: Bundle[Any], receivers: Sequence[int]) -> Bundle[Any]:
+    """Task: the parts of a bundle for some receivers."""
     rows = {receiver: bundle.rows[receiver] for receiver in receivers}
     return replace(bundle, parts={receiver: bundle.parts[receiver] for receiver in receivers}, rows=rows)
 

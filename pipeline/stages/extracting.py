@@ -1,13 +1,12 @@
 """The stage `extract`: finds the hierarchy of components, the DN-graphs and their triangles from the λ of all edges.
 
 All edges of a DN-graph have one λ, and edges of two DN-graphs never meet. So a triangle whose edges are all in
-DN-graphs lies in one of them. The edges of DN-graphs are usually few. If they fit one partition, they go to one task,
+DN-graphs lies in one of them. The edges of DN-graphs are usually few. If they fit one worker, they go to one task,
 which counts their triangles and answers the buckets: two exchanges. Otherwise groups of shards count them, as in the
 stage `triangulate`.
 
 The λ stage does not count these triangles, because that would cost time and memory. Peeling visits each of them once,
-when its first edge is removed, but would have to store one more number for each edge. Bands and fixpoint rounds do not
-remove edges one by one. They would have to visit all triangles again, with the λ of ghosts.
+when its first edge is removed, but would have to store one more number for each edge.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, Sums
 from ...tasks.device import MemorySpace
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.messages import Bundle, bundle
-from ...tasks.partition import RangePartitioner
 from ...tasks.publish.lambda_columns import BucketResults
 from ..monitor.events import Events
 from ..output.manifest import DenseRecord
@@ -142,9 +140,8 @@ def _sum_here(
         return bundle(0, {})
     ids, place, edges = dense.merge_dn_edges(parts)
     graph = order_by_degree(SequentialEngine(), [edges], edges.vertices, space)
-    (owned,) = collect_owned(graph, RangePartitioner())
-    support = count_triangles(owned, {}).support
-    return dense.send_sums(0, starts, highest, ids, place[owned.row], support)
+    owned = collect_owned(graph)
+    return dense.send_sums(0, starts, highest, ids, place[owned.row], count_triangles(owned))
 
 
 def sum_by_shards(

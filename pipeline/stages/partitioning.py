@@ -1,22 +1,13 @@
-"""The stage `partition`: orders vertices by degree, assigns each to a partition, and sends each edge to its owner.
-
-A partitioning method takes the buckets of the graph in degree order and returns a `Partitioner`.
-"""
+"""The stage `partition`: orders vertices by degree, and sends all edges to one worker if it holds the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
-from ...tasks.ingest import range_cuts
-from ...tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from ..monitor.events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets
@@ -42,26 +33,6 @@ class OrderedGraph:
     def oriented_buckets(self) -> list[tuple[Future, Future]]:
         """[buckets] BucketEdges and OrientedEdges"""
         return list(zip(self.edges, self.oriented, strict=True))
-
-
-def by_hash(graph: OrderedGraph, partitions: int) -> Partitioner:
-    """Assign vertices to partitions by a hash."""
-    return HashPartitioner(partitions)
-
-
-def by_range(graph: OrderedGraph, partitions: int) -> Partitioner:
-    """Assign each partition a range of ids. All partitions own about the same number of edges."""
-    engine = graph.engine
-    sent = send(engine, "send-out-degrees", "out-degrees", range_cuts.send_out_degrees, graph.oriented_buckets)
-    owned = exchange(engine, "out-degrees", sent, range_cuts.collect_out_degrees, graph.oriented_buckets)
-    targets = range_cuts.cut_targets(engine.peek(owned, _sum), partitions)
-    firsts = engine.peek(graph.edges, attrgetter("first"))
-    cuts = engine.map("cuts", range_cuts.cuts_within, list(zip(owned, firsts, targets, strict=True)))
-    return range_cuts.range_partitioner(engine.gather(cuts))
-
-
-METHODS: Mapping[str, Callable[[OrderedGraph, int], Partitioner]] = {"range": by_range, "hash": by_hash}
-"""Methods by their names in the setting `partitioning.method`."""
 
 
 def _degrees(engine: TaskEngine, edges: Sequence[Future]) -> list[Future]:
@@ -96,26 +67,14 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
     return OrderedGraph(engine, list(edges), degrees, oriented, vertices, space)
 
 
-def choose_partitioner(graph: OrderedGraph, method: str, partitions: int) -> Partitioner:
-    """The partitioner of a method in METHODS."""
-    return METHODS[method](graph, partitions) if partitions > 1 else RangePartitioner()
-
-
-def collect_owned(graph: OrderedGraph, partitioner: Partitioner, rows_on_host: bool = False) -> list[Future]:
-    """Send each edge to the partition of its low end. Returns [partitions] OwnedEdges.
-
-    With `rows_on_host` the rows of edges in the result are placed in host memory, if the graph has one partition.
-    """
-    engine, space = graph.engine, graph.space
-    if partitioner.partitions == 1:  # needs no edges of buckets, which may be in host memory
-        sent = send(engine, "send-owned", "owned", ingest.send_all, [(own,) for own in graph.oriented])
-    else:
-        tasks = [(*own, partitioner) for own in graph.oriented_buckets]
-        sent = send(engine, "send-owned", "owned", ingest.send_owned, tasks)
-    receivers = [(p, space) for p in range(partitioner.partitions)]
-    homes = engine.partition_workers and engine.partition_workers[: partitioner.partitions]
+def collect_owned(graph: OrderedGraph, rows_on_host: bool = False) -> Future:
+    """Send all edges to the only partition. Returns OwnedEdges, whose rows `rows_on_host` places in host memory."""
+    engine = graph.engine
+    # This needs no edges of buckets, which may be in host memory.
+    sent = send(engine, "send-owned", "owned", ingest.send_all, [(own,) for own in graph.oriented])
+    homes = engine.partition_workers and engine.partition_workers[:1]
     collect = partial(ingest.collect_owned, rows_on_host=rows_on_host)
-    return exchange(engine, "owned", sent, collect, receivers, homes)
+    return exchange(engine, "owned", sent, collect, [(graph.space,)], homes)[0]
 
 
 def order(engine: TaskEngine, events: Events, buckets: Buckets, space: MemorySpace) -> OrderedGraph:
@@ -128,32 +87,19 @@ def order(engine: TaskEngine, events: Events, buckets: Buckets, space: MemorySpa
 
 
 def partition(
-    engine: TaskEngine,
-    events: Events,
-    buckets: Buckets,
-    partitions: int,
-    method: str | Partitioner,
-    space: MemorySpace,
-    in_parts: bool = False,
-) -> tuple[list[Future], list[Future]]:
-    """Put the vertices in degree order, choose their partitions, and send each edge to its owner.
+    engine: TaskEngine, events: Events, buckets: Buckets, space: MemorySpace, in_parts: bool = False
+) -> tuple[Future, list[Future]]:
+    """Put the vertices in degree order, and send all edges to one worker.
 
-    `method` is a name in METHODS, or a partitioner with `partitions` partitions. With `in_parts` a GPU has no room for
-    the edges of all buckets beside those of the partition, so they are moved to host memory, and the rows of edges in
-    the result are placed there. Returns [partitions] OwnedEdges and [buckets] BucketDegrees.
+    With `in_parts` a GPU has no room for the edges of all buckets beside those of the partition, so they are moved to
+    host memory, and the rows of edges in the result are placed there. Returns OwnedEdges and [buckets] BucketDegrees.
     """
     edges = buckets.edges
-    with events.stage("partition", len(edges) + partitions) as stage:
+    with events.stage("partition", len(edges) + 1) as stage:
         graph = order_by_degree(engine.for_tasks(len(edges)), edges, int(buckets.starts[-1]), space)
         engine.wait(graph.oriented, stage)
         if in_parts:
             buckets.move_to_host(engine)
-        graph = replace(graph, engine=engine.for_tasks(partitions))
-        partitioner = choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
-        owned = collect_owned(graph, partitioner, in_parts)
-        engine.wait(owned, stage)
+        owned = collect_owned(replace(graph, engine=engine.for_tasks(1)), in_parts)
+        engine.wait([owned], stage)
     return owned, graph.degrees
-
-
-def _sum(counts: NDArray[np.int64]) -> int:
-    return int(counts.sum())

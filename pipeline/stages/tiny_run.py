@@ -11,7 +11,6 @@ from ...tasks import ingest
 from ...tasks.device import MemorySpace
 from ...tasks.ingest.reading import IdRows
 from ...tasks.inputs.sources import Source
-from ...tasks.partition import HashPartitioner, RangePartitioner
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.warm import clique_edges
 from ..monitor.events import Events
@@ -43,11 +42,9 @@ def run_stages(space: MemorySpace) -> int:
     buckets = number(engine, events, source, blocks, 2, space)
     vertices = int(buckets.starts[-1])
     graph = order_by_degree(engine, buckets.edges, vertices, space)
-    parts = []
-    for partitioner in (RangePartitioner(), RangePartitioner(np.array([vertices // 2])), HashPartitioner(2)):
-        owned = collect_owned(graph, partitioner)
-        columns = [(ingest.rows_to_publish(own), 2 * own.row, own.row, own.row) for own in owned]
-        parts = send(engine, "send-results", "results", publish.send_results, columns)
+    owned = collect_owned(graph)
+    columns = [(ingest.rows_to_publish(owned), 2 * owned.row, owned.row, owned.row)]
+    parts = send(engine, "send-results", "results", publish.send_results, columns)
     results = exchange(engine, "results", parts, publish.collect_results, [(own,) for own in buckets.edges])
     vertices_of = sum_by_vertex(engine, Findings(buckets, graph.degrees, results))
     find_names(engine, buckets, graph.degrees, source.kind)

@@ -100,7 +100,7 @@ def _totals(then: Manifest, made: Made, went: Outcome) -> dict[str, Any]:
             "vertices": merge_histograms([whole.vertex_low]),
         }
     evaluations = went.changed if went.changed is not None else edges
-    partition = {"partition": 0, "owned": edges, "ghost": 0, "inner": edges, "peripheral": 0, "cut": 0}
+    partition = {"partition": 0, "owned": edges, "inner": edges, "cut": 0}
     return {
         "counts": counts,
         "lambda": lam,

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.peeling.changes import owned
-from ...kernels.cpu.whole_triangles import count_whole
 from ...kernels.graph import IntArray, LongArray, Topology
 from ..errors import InternalError
 from ..graph.subgraph import Subgraph
-from ..graph.whole_graph import WholeGraph, check_alone
+from ..graph.whole_graph import WholeGraph
 from ..ingest import OwnedEdges
 from ..messages import Payload
 from ..shards.carriers.carrier import Carrier
@@ -57,12 +56,11 @@ def oriented_lists(edges: OwnedEdges) -> OrientedLists:
 
 
 def graph_copy(graph: Subgraph | WholeGraph) -> GraphCopy:
-    """Task: what other workers need of the only partition. Raises InternalError for a subgraph with ghosts."""
+    """Task: what other workers need of the only partition."""
     if isinstance(graph, WholeGraph):
         kept = kernels.nonzero(graph.support)
         offsets = np.searchsorted(kept, graph.offsets).astype(np.int64)
         return GraphCopy(offsets, kernels.take(graph.high, kept), kernels.take(graph.support, kept))
-    check_alone(graph)
     topology = graph.topology
     vertices = np.arange(topology.vertices + 1, dtype=np.int32, like=topology.low)
     return GraphCopy(np.searchsorted(topology.low, vertices).astype(np.int64), topology.high, graph.first_counts())
@@ -74,13 +72,7 @@ def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
     Raises InternalError unless all triangles arrive; as `Carrier.exchange`.
     """
     sums = Sums(carrier)
-    if kernels.on_host(lists.high):
-        support, gain = count_whole(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)
-        support += gain
-    else:
-        from ...kernels.gpu.intersect import supports  # imports CuPy
-
-        support = supports(lists.offsets, lists.high, sums.rank, sums.workers)
+    support = kernels.supports(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)
     changes = kernels.changes(np.zeros_like(support), support)
     sums.add(changes)
     if kernels.total(changes.count) % 3:

@@ -9,9 +9,8 @@ one worker → groups  intervals_of_group: handed_intervals
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from ..bound.intervals import Intervals
 from ..bound.peel import Peeled
 from ..errors import InternalError
 from ..graph.subgraph import PartitionCounts, Subgraph
-from ..messages import Bundle, Payload, bundle
+from ..messages import Payload
 from ..shards.assignment import ShardAssignment
 from ..shards.edges import ShardEdges
 from ..shards.state import Figures, ShardState
@@ -97,14 +96,6 @@ class HandedOver(SizedArrays):
         """Exchanges between all groups, and sums over all workers after them."""
         return self.figures.exchanges + (0 if self.found is None else self.found.exchanges)
 
-    def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> HandedOver:
-        """The part that a checkpoint stores: all of it."""
-        return self
-
-    def resumed(self, edges: ShardEdges) -> tuple[HandedOver, Bundle[Any]]:
-        """The state and an empty bundle."""
-        return self, bundle(self.group, {})
-
 
 @dataclass(frozen=True)
 class RemainingEdges(Payload):
@@ -177,14 +168,8 @@ def merge_remaining(parts: Sequence[RemainingEdges]) -> Remainder:
 def _graph_of(topology: Topology, support: NDArray[np.int32]) -> Subgraph:
     """A graph whose edges all have triangles, as the only partition of a run."""
     edges = topology.edges
-    number, none = np.arange(edges, dtype=np.int32), np.zeros(0, np.int32)
-    nobody = np.zeros(edges + 1, np.int64)
-    counts = PartitionCounts(0, edges, 0, edges, 0, 0, topology.vertices, edges)
-    every = np.ones(edges, np.bool_)
-    no_ghosts, offsets = (none, none), np.zeros(2, np.int64)
-    return Subgraph(
-        0, 1, support, topology, every, number, number, *no_ghosts, offsets, nobody, np.zeros(0, np.int16), counts
-    )
+    counts = PartitionCounts(0, edges, edges, 0, topology.vertices)
+    return Subgraph(support, topology, np.arange(edges, dtype=np.int32), counts)
 
 
 def intervals_of_group(found: Intervals, owner: NDArray[np.int16], group: int) -> Intervals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from ..bound.intervals import Intervals, intervals
 from ..device import MemorySpace, move_arrays, place_like
 from ..graph.subgraph import Subgraph
 from ..graph.whole_graph import WholeGraph
-from ..messages import Bundle, bundle
 from .filtering import Bands
 
 
@@ -92,14 +90,6 @@ class BandState(SizedArrays):
     def moved(self, space: MemorySpace) -> BandState:
         """The state with its arrays in this memory."""
         return replace(self, bands=move_arrays(self.bands, space), low=space.place(self.low))
-
-    def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> BandState:
-        """The part to store in a checkpoint."""
-        return self
-
-    def resumed(self, subgraph: Subgraph) -> tuple[BandState, Bundle[Any]]:
-        """The state after a restart, and no messages."""
-        return self, bundle(subgraph.partition, {})
 
 
 def band_intervals(graph: Subgraph | WholeGraph, state: BandState) -> Intervals:

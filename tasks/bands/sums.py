@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...kernels.filters import Changes
+from ...kernels.filters import AMOUNTS, Changes
 from ..errors import InternalError
 from ..shards.carriers.carrier import Carrier, Words
 
@@ -25,6 +25,8 @@ class Sums:
         """Sums so far."""
         self.bytes = 0
         """Bytes that this worker has received."""
+        self.messages = 0
+        """Lowered counts that the workers sent to those who add them up: the same on all workers."""
 
     @property
     def rank(self) -> int:
@@ -51,7 +53,8 @@ class Sums:
         self.exchanges += 1
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(amount for _, amount in packed)
-        packets = self._carrier.exchange(_words([*values, sent]), [words for words, _ in packed])
+        told = sum(int(words[AMOUNTS]) for words, _ in packed)
+        packets = self._carrier.exchange(_words([*values, sent, told]), [words for words, _ in packed])
         facts = [packet.common.view(np.uint64).tolist() for packet in packets]
         self._count(packet.own for packet in packets)
         for packet in packets:
@@ -59,6 +62,7 @@ class Sums:
         packets = self._carrier.exchange(changes.pack(first, stop)[0], [_EMPTY] * self.workers)
         self._count(packet.common for packet in packets)
         arrived = sum(changes.apply(packet.common, a) for packet, a in zip(packets, cuts, strict=False))
+        self.messages += sum(own.pop() for own in facts)
         sent = sum(own.pop() for own in facts)
         if arrived != sent:
             raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")

@@ -1,126 +1,99 @@
-"""Fixpoint rounds: a partition lowers its bounds to a fixpoint, with ghost bounds fixed, then sends the lowered ones.
+"""Fixpoint iterations: all bounds go down from the supports until none is too high for its triangles.
 
 This is the iterative bounding of TriDN (Wang, Zhang, Tan and Tung, PVLDB 2010), with the h-index operator (Lü et al.,
-2016; Sariyüce et al., PVLDB 2018) or with TriDN's decrement by one. For study: banding does less work.
+2016; Sariyüce et al., PVLDB 2018) or with TriDN's decrement by one. For study: peeling does less work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import Adjacency
-from ...kernels.runtime.sizes import SizedArrays
+from ...kernels.graph import IntArray, Topology
+from ..bands.sums import Sums
 from ..graph.subgraph import Subgraph
-from ..ids import order
-from ..messages import Bundle, Payload, bundle
-from .band import subscribers_of
+from .bisection import highest_lambda
 from .intervals import Intervals, intervals
+from .shared import Clock, Iterated, Iteration, Progress, any_passed, record, share_of
 
 Operator = Literal["hindex", "tridn"]
 """How a bound is lowered: to the h-index of its triangles, or by one."""
 
 
 @dataclass(frozen=True)
-class FallenBounds(Payload):
-    """Bounds that were lowered at their owner. `len()` is the number of edges."""
+class Bounds(Iterated):
+    """The bounds between two iterations."""
 
-    number: NDArray[np.int32]
-    """[edges] numbers at the owner, ascending."""
+    bound: IntArray
+    """[edges] upper bounds of λ."""
+    active: IntArray
+    """The edges to evaluate next, ascending. Without any, the bounds are λ."""
 
-    bound: NDArray[np.int32]
-    """[edges] the new bounds."""
+    @property
+    def level(self) -> int:
+        """The lowest level of edges whose λ is not known: no λ is, until all are."""
+        return 0
 
-    def __len__(self) -> int:
-        return len(self.number)
-
-
-@dataclass(frozen=True)
-class FixpointReport:
-    """Counts of one partition's round, for the driver."""
-
-    evaluations: int
-    """Number of edge evaluations."""
-
-    messages: int
-    """Number of bounds sent."""
+    @property
+    def left(self) -> int:
+        """Edges whose λ is not known."""
+        return len(self.bound) if len(self.active) else 0
 
 
-@dataclass(frozen=True)
-class Bounds(SizedArrays):
-    """State of a partition between two rounds."""
-
-    bound: NDArray[np.int32]
-    """[local edges] upper bounds of λ."""
-
-    rows: Adjacency
-
-    def kept(self, subgraph: Subgraph, mail: Mapping[int, FallenBounds]) -> KeptBounds:
-        """The part to store in a checkpoint, with the messages that are not delivered yet."""
-        return KeptBounds(self.bound, mail)
+def start_bounds(support: IntArray) -> Bounds:
+    """The first bounds: the `support` [edges] of each edge, at most the highest λ that the supports allow."""
+    highest = highest_lambda(support)
+    edges = np.asarray(np.arange(len(support), dtype=np.int32), like=support)
+    return Bounds(record([]), np.minimum(support, np.int32(highest)), edges)
 
 
-@dataclass(frozen=True)
-class KeptBounds(SizedArrays):
-    """A partition's state in a checkpoint, with its undelivered messages."""
+def lower_bounds(
+    topology: Topology,
+    before: Bounds,
+    operator: Operator,
+    sums: Sums | None = None,
+    most: int | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Bounds:
+    """Iterate until no bound can be lowered: for `most` iterations at most, and until `seconds` have passed.
 
-    bound: NDArray[np.int32]
-    """[local edges] as in Bounds."""
-
-    mail: Mapping[int, FallenBounds]
-    """Receiver → undelivered message."""
-
-    def resumed(self, subgraph: Subgraph) -> tuple[Bounds, Bundle[FallenBounds]]:
-        """The state and the messages after a restart. Rows are rebuilt."""
-        return Bounds(self.bound, kernels.adjacency(subgraph.topology)), bundle(subgraph.partition, self.mail)
-
-
-def start_bounds(subgraph: Subgraph, highest: int) -> Bounds:
-    """Initial bounds: the support of owned edges; for ghosts `highest`, which bounds every λ of the run."""
-    bound = np.full_like(subgraph.support, highest, shape=(subgraph.topology.edges,))
-    bound[subgraph.owned] = np.minimum(subgraph.support[subgraph.number], highest)
-    return Bounds(bound, kernels.adjacency(subgraph.topology))
-
-
-def fixpoint_exchange(
-    subgraph: Subgraph, bounds: Bounds, operator: Operator, first: bool, parts: Mapping[int, FallenBounds]
-) -> tuple[Bounds, Bundle[FallenBounds], FixpointReport]:
-    """Apply the bounds lowered at other partitions, then evaluate until no owned bound changes.
-
-    In the `first` round every owned edge is evaluated, and each bound below the initial bound of ghosts is sent.
+    In an iteration each worker evaluates its share of the active edges, and tells which bounds fell and which edges
+    that concerns; `sums` adds up over all workers, None for one alone. Raises as `Sums.add`.
     """
-    bound = bounds.bound
-    highest = order.largest(bound)
-    known = np.full_like(bound, highest) if first else bound  # bounds of these edges as ghosts
-    bound = bound.copy()
-    lowered = [subgraph.owned[:0]]
-    for owner, fallen in parts.items():
-        start, stop = subgraph.ghost_offsets[owner], subgraph.ghost_offsets[owner + 1]
-        edges = subgraph.ghost[start + np.searchsorted(subgraph.ghost_number[start:stop], fallen.number)]
-        bound[edges] = fallen.bound
-        lowered.append(edges)
-    rounds = kernels.fixpoint(subgraph.topology, bounds.rows, subgraph.is_owned, highest)
-    active = subgraph.owned if first else rounds.unsettle(bound, np.concatenate(lowered))
-    evaluations = 0
-    while len(active):
-        evaluations += len(active)
-        active = rounds.evaluate(bound, active, operator == "tridn")
-    changed = subgraph.owned[bound[subgraph.owned] < known[subgraph.owned]]
-    position, subscriber = subscribers_of(subgraph, changed)
-    messages = {}
-    for q in np.unique(subscriber).tolist():
-        own = position[subscriber == q]
-        messages[q] = FallenBounds(subgraph.number[own], bound[subgraph.owned[own]])
-    sent = bundle(subgraph.partition, messages)
-    return Bounds(bound, bounds.rows), sent, FixpointReport(evaluations, sum(sent.rows.values()))
+    deadline = None if seconds is None else time.monotonic() + seconds
+    bound, active, by_one = before.bound.copy(), before.active, operator == "tridn"
+    rounds = kernels.fixpoint(topology, kernels.adjacency(topology), int(bound.max()) if len(bound) else 0)
+    done: list[Iteration] = []
+    while len(active) and (most is None or len(done) < most):
+        if progress is not None:
+            progress(0, len(bound))
+        clock, evaluated = Clock(sums), len(active)
+        if sums is None:
+            active = rounds.evaluate(bound, active, by_one)
+        else:
+            share = share_of(active, sums)
+            held = kernels.take(bound, share)
+            again = rounds.evaluate(bound, share, by_one)
+            fallen, marked = np.zeros_like(bound), np.zeros_like(bound)
+            kernels.store(fallen, share, held - kernels.take(bound, share))
+            kernels.store(bound, share, held)  # all workers lower the bounds by the same sums
+            sums.add(kernels.changes(bound, fallen))
+            kernels.store(marked, again, np.ones_like(again))
+            marks = kernels.changes(np.zeros_like(bound), marked)
+            sums.add(marks)
+            active = kernels.nonzero(marks.count)
+        done.append(clock.ended(evaluated, 0, len(bound) if len(active) else 0))
+        if any_passed(sums, deadline):
+            break
+    return replace(before, bound=bound, active=active, iterations=record(done, before.iterations))
 
 
-def fixpoint_intervals(subgraph: Subgraph, bounds: Bounds, converged: bool) -> Intervals:
-    """The interval of each owned edge. Its bound is λ once all rounds have converged, and an upper end before."""
-    high = bounds.bound[subgraph.owned]
-    return intervals(subgraph, high if converged else np.zeros_like(high), high)
+def fixpoint_intervals(subgraph: Subgraph, bounds: Bounds) -> Intervals:
+    """The interval of each edge. A bound is λ once no edge is active, and an upper end before."""
+    high = bounds.bound
+    return intervals(subgraph, np.zeros_like(high) if bounds.left else high, high)

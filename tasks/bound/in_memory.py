@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ..device import MemorySpace
 from ..graph.subgraph import Subgraph, build_subgraph
-from ..graph.triangulate import count_triangles, counted_before
+from ..graph.triangulate import count_triangles
 from ..ids.order import Ints
 from ..ingest import EdgeParts, OwnedEdges, collect_owned
 from .peel import peel, peel_intervals
@@ -30,11 +30,10 @@ def find_triangles(
     rank[np.argsort(degree, kind="stable")] = np.arange(vertices, dtype=np.int32)
     ends = kernels.take(rank, low), kernels.take(rank, high)
     row = np.arange(len(low), dtype=np.int32)
-    edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), None, row)
-    owned = collect_owned(0, MemorySpace.HOST, {0: edges} if len(edges) else {})
-    known = None if support is None else kernels.take(support, owned.row)
-    counted = count_triangles(owned, {}) if known is None else counted_before(owned, known)
-    return owned, build_subgraph(owned, counted, 1, {})
+    edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), row)
+    owned = collect_owned(MemorySpace.HOST, {0: edges} if len(edges) else {})
+    known = count_triangles(owned) if support is None else kernels.take(support, owned.row)
+    return owned, build_subgraph(owned, known)
 
 
 def find_lambda(subgraph: Subgraph) -> NDArray[np.int32]:

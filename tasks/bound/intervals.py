@@ -1,4 +1,4 @@
-"""The certified interval of λ of each owned edge: the result of every bounding method."""
+"""The certified interval of λ of each edge: the result of every bounding method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Intervals(SizedArrays):
 
 
 def intervals(subgraph: Subgraph, low: NDArray[np.int32], high: NDArray[np.int32]) -> Intervals:
-    """Expand intervals [owned local edges] to all owned edges. Edges without triangles have [0, 0]."""
+    """Expand intervals [local edges] to all edges. Edges without triangles have [0, 0]."""
     full = _zeros(subgraph.support)
     kernels.store(full, subgraph.number, low)
     if low is high or np.array_equal(low, high):

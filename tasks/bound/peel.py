@@ -8,7 +8,7 @@ Madduri, HPEC 2017).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..graph.subgraph import Subgraph
-from ..graph.whole_graph import WholeGraph, check_alone
-from ..messages import Bundle, bundle
+from ..graph.whole_graph import WholeGraph
 from .intervals import Intervals, intervals
 
 
@@ -69,13 +68,10 @@ class Peeled(SizedArrays):
         """0: peeling has one partition."""
         return 0
 
-    def kept(self, subgraph: Subgraph | WholeGraph, mail: Mapping[int, Any]) -> Peeled:
-        """The part to store in a checkpoint: all but the record."""
+    @property
+    def kept(self) -> Peeled:
+        """What a checkpoint stores: all but the record."""
         return replace(self, record=None)
-
-    def resumed(self, subgraph: Subgraph | WholeGraph) -> tuple[Peeled, Bundle[Any]]:
-        """The state after a restart, and no messages."""
-        return self, bundle(subgraph.partition, {})
 
 
 def peel(
@@ -92,7 +88,6 @@ def peel(
     first advance, and after each. A `WholeGraph`, on a GPU, is peeled in compact rows until plain rows fit, and until
     at most `most_plain` edges are left. With `record` a subgraph in host memory that is peeled from start to end has a
     `Peeled.record`.
-    Raises InternalError for a subgraph with ghosts.
     """
     if record and before is None and isinstance(graph, Subgraph) and kernels.on_host(graph.support):
         return _recorded(graph, seconds, progress)
@@ -108,8 +103,7 @@ def _recorded(graph: Subgraph, seconds: float | None, progress: Callable[[int, i
     from ...kernels.cpu.peeling.peel import RecordedPeeling
 
     deadline = None if seconds is None else time.monotonic() + seconds
-    check_alone(graph)
-    peeling = RecordedPeeling(graph.topology, kernels.take(graph.support, graph.number))
+    peeling = RecordedPeeling(graph.topology, graph.first_counts())
     removed = [peeling.removed, *(peeling.removed for _ in _levels(peeling, deadline, progress))]
     record = None
     if not peeling.left:
@@ -136,8 +130,7 @@ def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int
 
         count, low, level, levels = state or (graph.support, None, 0, 0)
         return WholePeeling(graph.offsets, graph.high, count, low, level, levels, most_plain)
-    check_alone(graph)
-    return kernels.peeling(graph.topology, *(state or (kernels.take(graph.support, graph.number),)))
+    return kernels.peeling(graph.topology, *(state or (graph.first_counts(),)))
 
 
 def peel_intervals(graph: Subgraph | WholeGraph, peeled: Peeled) -> Intervals:

@@ -43,10 +43,10 @@ class StreamError:
 
 @dataclass(frozen=True)
 class StreamEstimate(SizedArrays):
-    """Estimates of the edges of one partition. `len()` counts owned edges."""
+    """Estimates of all edges. `len()` counts edges."""
 
     estimate: NDArray[np.int32]
-    """[owned edges] estimated λ; 0 for edges without triangles."""
+    """[edges] estimated λ; 0 for edges without triangles."""
     passes: int
     """How often bounds were lowered, until none changed."""
     seconds: float
@@ -58,7 +58,7 @@ class StreamEstimate(SizedArrays):
 
 
 def estimate_stream(subgraph: Subgraph, known: Intervals, permutations: int) -> StreamEstimate:
-    """Estimate λ of all edges of a graph in one partition, and compare it with λ. Edges without triangles are left out
+    """Estimate λ of all edges of a graph, and compare it with λ. Edges without triangles are left out
     before samples are drawn. Takes 8 bytes of memory for each vertex and permutation.
     """
     started = time.perf_counter()
@@ -76,14 +76,14 @@ def estimate_stream(subgraph: Subgraph, known: Intervals, permutations: int) -> 
         if np.array_equal(lowered, bound):
             break
         bound = lowered
-    own, number = kernels.to_host(subgraph.owned), kernels.to_host(subgraph.number)
+    number = kernels.to_host(subgraph.number)
     full = np.zeros(len(subgraph.support), np.int32)
-    full[number] = bound[own]
+    full[number] = bound
     seconds = time.perf_counter() - started
     error = None
     if known.low is known.high:
         exact = kernels.to_host(known.low)[number]
-        error = error_of(bound[own], exact, supports[own], kernels.to_host(subgraph.support)[number])
+        error = error_of(bound, exact, supports, kernels.to_host(subgraph.support)[number])
     return StreamEstimate(full, passes, seconds, error)
 
 

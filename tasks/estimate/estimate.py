@@ -1,4 +1,4 @@
-"""The estimate that a plan is based on: edges, vertices, copies of an edge, bytes of the result's tables."""
+"""The estimate that a plan is based on: edges, vertices, triangles, bytes of the result's tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..inputs.sources import Source
 from ..publish.writing import packed_bytes
 from .counting import EstimatedCount, count_edges, count_vertices
-from .replication import Copies, Witnesses, find_witnesses
 from .sampling import Sample, take_sample
+from .witnesses import Witnesses, find_witnesses
 
 _VERTEX_VALUES = 2.9
 """Degree, triangles and λ of a vertex together, as a multiple of its degree alone. Measured: 1.4 to 3.3."""
@@ -94,10 +94,6 @@ class Estimate:
         ids, mean = (self.id_bytes, self.id_span), self.witnesses.mean_triangles
         triangles = None if mean is None else round(self.edges.likely * mean / 3)
         return GraphEstimate(rows, self.edges, self.vertices, with_triangles, *ids, output, triangles)
-
-    def copies(self, method: str, partitions: int) -> Copies:
-        """Copies of an edge over `partitions` partitions, by the partitioning method."""
-        return self.witnesses.copies(method, partitions)
 
     def output_bytes(self, compression: str) -> int:
         """Bytes of all tables of the result, from the compressed columns of the vertices in S."""

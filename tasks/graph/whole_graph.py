@@ -1,7 +1,6 @@
-"""The graph of a run whose only partition is peeled on a GPU: owned edges and their triangles, and nothing else.
+"""The graph of a run whose only partition is peeled on a GPU: its edges and their triangles, and nothing else.
 
-A `Subgraph` stores 21 bytes for each edge with triangles beside these: its ends, numbers and owner. One partition
-without ghosts needs none of them.
+A `Subgraph` stores 12 bytes for each edge with triangles beside these: its ends and its number.
 """
 
 from __future__ import annotations
@@ -13,17 +12,14 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
-from ..errors import InternalError
 from ..ingest import OwnedEdges
-from .subgraph import PartitionCounts, Subgraph
+from .subgraph import PartitionCounts, Subgraph, counts_of
 from .triangulate import check_supports
 
 
 @dataclass(frozen=True)
 class WholeGraph(SizedArrays):
     """All edges of a graph as a CSR of their lower ends, with their triangles. An edge's number has 64 bits."""
-
-    partition: int
 
     offsets: NDArray[np.int64]
     """[vertices + 1] start of each row."""
@@ -48,21 +44,13 @@ def whole_graph(owned: OwnedEdges, support: NDArray[np.int32] | None = None) -> 
 
     support = supports(owned.offsets, owned.high) if support is None else kernels.to_device(support)
     check_supports(support)
-    edges, local = len(owned), kernels.total(support > 0)
-    counts = PartitionCounts(owned.partition, edges, 0, edges, 0, 0, len(owned.rank), local)
+    local = kernels.total(support > 0)
     high, support = beside_peeling(len(owned.offsets) - 1, local, owned.high, support)
-    return WholeGraph(owned.partition, owned.offsets, high, support, counts)
+    return WholeGraph(owned.offsets, high, support, counts_of(owned))
 
 
-def without_ghosts(subgraph: Subgraph) -> WholeGraph:
-    """The local edges of a subgraph of one partition. Raises InternalError for a subgraph with ghosts."""
-    check_alone(subgraph)
+def whole_graph_of(subgraph: Subgraph) -> WholeGraph:
+    """The local edges of a subgraph."""
     low, vertices = subgraph.topology.low, subgraph.topology.vertices
     offsets = np.searchsorted(low, np.arange(vertices + 1, dtype=low.dtype, like=low)).astype(np.int64)
-    return WholeGraph(subgraph.partition, offsets, subgraph.topology.high, subgraph.first_counts(), subgraph.counts)
-
-
-def check_alone(subgraph: Subgraph) -> None:
-    """Raise InternalError for a subgraph with ghosts."""
-    if len(subgraph.ghost):
-        raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
+    return WholeGraph(offsets, subgraph.topology.high, subgraph.first_counts(), subgraph.counts)

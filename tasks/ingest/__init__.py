@@ -1,10 +1,10 @@
-"""From rows of files to clean, numbered edges and their owners, as plain functions that a driver chains.
+"""From rows of files to clean, numbered edges, as plain functions that a driver chains.
 
 May import `kernels`, `ids`, `inputs`, `partition`, `messages`, `device` and `errors`. Knows neither triangles nor λ.
 Start with the list below. `pipeline/stages/ingesting.py` and `pipeline/stages/partitioning.py` are this list as code.
 
 Blocks (runs of row groups) are read independently. Buckets (ranges of the id space) number vertices and drop repeated
-edges. Partitions own edges. No task holds all edges, and the driver holds counts only. In order, with B buckets:
+edges. The driver holds counts only. In order, with B buckets:
 
     every block   read_block
                   sample_ids                 → driver: choose_splitters
@@ -17,11 +17,7 @@ edges. Partitions own edges. No task holds all edges, and the driver holds count
                   degree_histogram           → driver: order_starts
                   rank_vertices
     exchange 5    answer_ranks    buckets → buckets: orient
-    partitioner   HashPartitioner(partitions), or RangePartitioner() for one partition, or:
-    exchange 6    range_cuts.send_out_degrees   buckets → buckets: collect_out_degrees
-                  sum()                      → driver: cut_targets
-                  cuts_within                → driver: range_partitioner
-    exchange 7    send_owned, or send_all   buckets → partitions: collect_owned
+    exchange 6    send_all        buckets → the only partition: collect_owned; shards: tasks/shards/supports.py
 
 Integer ids below 2^31 whose range is at most a few times the number of rows are packed on GPUs (`packed`): every block
 `read_packed`, and `facts_of` each, with samples, go to the driver. In one bucket, `number_packed` sorts the rows of all
@@ -30,7 +26,7 @@ blocks, without an exchange. In several, one exchange replaces the first three:
     exchange 1-3  send_keys       blocks  → buckets: number_keys
 
 Each `send_…` and `answer_…` returns one Bundle. Each receiver takes a mapping from sender to payload. Kept for
-publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition.
+publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition or group.
 """
 
 from .blocks import (
@@ -76,7 +72,6 @@ from .ownership import (
     owned_to_device,
     rows_to_publish,
     send_all,
-    send_owned,
 )
 from .packed import (
     PackedFacts,
@@ -132,7 +127,6 @@ __all__ = [
     "send_degrees",
     "send_ids",
     "send_keys",
-    "send_owned",
     "send_pairs",
     "unpack",
     "without_ids",

@@ -1,4 +1,4 @@
-"""Buckets → partitions: each edge goes to the partition of its low end in degree order, which owns it."""
+"""Buckets → the only partition of a graph that one worker holds: all edges, sorted in degree order."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from ..errors import OutOfRoom
 from ..ids import order
 from ..ids.order import Ints
 from ..messages import Bundle, Payload, bundle
-from ..partition import Partitioner
 from .degrees import OrientedEdges
-from .numbering import BucketEdges
 
 SORTED_AT_ONCE = 2**28
-"""Edges of the only partition of a graph that a GPU sorts at a time, or somewhat more."""
+"""Edges of a graph that a GPU sorts at a time, or somewhat more."""
 
 
 @dataclass(frozen=True)
 class EdgeParts(Payload):
-    """Edges that a bucket sends to the partition that owns them. `len()` is the number of edges."""
+    """The edges of a bucket. `len()` is the number of edges."""
 
     low: Ints
     """[edges] rank of the low end."""
@@ -37,10 +35,7 @@ class EdgeParts(Payload):
     high: Ints
     """[edges] rank of the high end."""
 
-    part_high: NDArray[np.int16] | None
-    """[edges] partition of the high end; None if there is one partition only."""
-
-    row: NDArray[np.int32] | None
+    row: NDArray[np.int32] | None = None
     """[edges] row in the bucket's BucketEdges, ascending; None if these are all of its rows."""
 
     def __len__(self) -> int:
@@ -49,15 +44,10 @@ class EdgeParts(Payload):
 
 @dataclass(frozen=True)
 class OwnedEdges(SizedArrays):
-    """The edges that one partition owns, as an oriented CSR over their vertices. `len()` is the number of edges."""
-
-    partition: int
+    """All edges of a graph, as an oriented CSR over their vertices. `len()` is the number of edges."""
 
     rank: NDArray[np.int64]
-    """[vertices] degree-order rank of each local vertex, ascending. The local vertices are the ends of owned edges."""
-
-    part: NDArray[np.int16]
-    """[vertices] partition of each local vertex."""
+    """[vertices] degree-order rank of each local vertex, ascending: one after the other."""
 
     offsets: NDArray[np.int64]
     """[vertices + 1] oriented CSR over local vertices, low → high."""
@@ -77,7 +67,7 @@ class OwnedEdges(SizedArrays):
 
 @dataclass(frozen=True)
 class OwnedRows(SizedArrays):
-    """For each edge that one partition owns, the row in which it is published. `len()` is the number of edges."""
+    """The row in which each edge of the only partition, or of a group of shards, is published. `len()` counts edges."""
 
     partition: int
 
@@ -93,28 +83,12 @@ class OwnedRows(SizedArrays):
 
 def send_all(oriented: OrientedEdges) -> Bundle[EdgeParts]:
     """Bucket → the only partition: all edges."""
-    return bundle(oriented.bucket, {0: EdgeParts(oriented.low, oriented.high, None, None)})
-
-
-def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partitioner) -> Bundle[EdgeParts]:
-    """Bucket → partitions: each edge goes to the partition of its low end in degree order."""
-    own = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=edges.low))
-    highs = partitioner(edges.highs)
-    row = np.arange(len(edges), dtype=np.int32, like=edges.low)
-    part_low, part_high = own[edges.low], highs[edges.high]
-    owner = np.where(oriented.swapped, part_high, part_low)
-    other = np.where(oriented.swapped, part_low, part_high)
-    by_owner, cuts = order.group(owner, partitioner.partitions)
-    parts = {}
-    for p in np.flatnonzero(np.diff(cuts)).tolist():
-        rows = by_owner[cuts[p] : cuts[p + 1]]
-        parts[p] = EdgeParts(oriented.low[rows], oriented.high[rows], other[rows], row[rows])
-    return bundle(edges.bucket, parts)
+    return bundle(oriented.bucket, {0: EdgeParts(oriented.low, oriented.high)})
 
 
 def rows_to_publish(owned: OwnedEdges) -> OwnedRows:
     """The bucket and row of each edge of a partition: all that publishing needs of them."""
-    return OwnedRows(owned.partition, owned.bucket, owned.row)
+    return OwnedRows(0, owned.bucket, owned.row)
 
 
 def owned_to_device(owned: OwnedEdges) -> OwnedEdges:
@@ -123,58 +97,37 @@ def owned_to_device(owned: OwnedEdges) -> OwnedEdges:
     return move_arrays(replace(owned, bucket=unused, row=unused.astype(np.int32)), MemorySpace.DEVICE)
 
 
-def collect_owned(
-    partition: int, space: MemorySpace, parts: Mapping[int, EdgeParts], rows_on_host: bool = False
-) -> OwnedEdges:
-    """The owned edges of one partition, from the edges that each bucket sent. An empty result is placed in `space`.
+def collect_owned(space: MemorySpace, parts: Mapping[int, EdgeParts], rows_on_host: bool = False) -> OwnedEdges:
+    """All edges of a graph, from those that each bucket sent. An empty result is placed in `space`.
 
-    With `rows_on_host`, `bucket` and `row` of the only partition are in host memory, and all else is on the GPU. Raises
-    OutOfRoom for more than 2^31 - 2 edges, whose numbers would overflow int32, except for the only partition of
-    a graph on a GPU.
+    With `rows_on_host`, `bucket` and `row` are in host memory, and all else is on the GPU. Raises OutOfRoom in host
+    memory for more than 2^31 - 2 edges, whose numbers would overflow int32.
     """
     senders = sorted(parts)
-    if senders and parts[senders[0]].part_high is None and not kernels.on_host(parts[senders[0]].low):
-        return collect_in_ranges(partition, parts, rows_on_host)
+    if senders and not kernels.on_host(parts[senders[0]].low):
+        return collect_in_ranges(parts, rows_on_host)
     edges = sum(map(len, parts.values()))
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
-            f"partition {partition} owns {edges:,} edges, over the {MAX_LOCAL_EDGES:,} allowed; "
+            f"the graph has {edges:,} edges, over the {MAX_LOCAL_EDGES:,} that one worker can hold; "
             "raise partitioning.count"
         )
     if not senders:
         none = space.place(np.zeros(0, np.int32))
-        return OwnedEdges(
-            partition,
-            none.astype(np.int64),
-            none.astype(np.int16),
-            space.place(np.zeros(1, np.int64)),
-            none,
-            none.astype(np.int16),
-            none,
-        )
-    low, high, part_high = (
-        _joined([getattr(parts[b], name) for b in senders]) for name in ("low", "high", "part_high")
-    )
+        offsets = space.place(np.zeros(1, np.int64))
+        return OwnedEdges(none.astype(np.int64), offsets, none, none.astype(np.int16), none)
+    low, high = (_joined([getattr(parts[b], name) for b in senders]) for name in ("low", "high"))
     row = _joined([_rows_of(parts[b]) for b in senders])
     ends = order.offsets(np.array([len(parts[b]) for b in senders])).tolist()
     bucket = np.empty_like(low, np.int16)
     for b, start, stop in zip(senders, ends, ends[1:], strict=False):
         bucket[start:stop] = b
-    if part_high is None:
-        first = int(low.min())
-        rank = np.arange(first, first + _vertices_from(first, order.largest(high)), like=high)
-        low, high = ((ends - first if first else ends).astype(np.int32, copy=False) for ends in (low, high))
-    else:
-        rank, (low, high) = order.encode(low, high)
-    # Right for every low end: each edge was sent to the partition of its low end.
-    part = np.full_like(rank, partition, np.int16)
-    if part_high is not None:
-        part[high] = part_high
+    first = int(low.min())
+    rank = np.arange(first, first + _vertices_from(first, order.largest(high)), dtype=np.int64)
+    low, high = ((ends - first if first else ends).astype(np.int32, copy=False) for ends in (low, high))
     by_pair = order.order_pairs(low, high, len(rank), len(rank))
     return OwnedEdges(
-        partition,
-        rank.astype(np.int64),
-        part,
+        rank,
         order.offsets(kernels.bincount(low, len(rank))),
         kernels.take(high, by_pair),
         kernels.take(bucket, by_pair) if len(senders) > 1 else bucket,
@@ -183,9 +136,9 @@ def collect_owned(
 
 
 def collect_in_ranges(
-    partition: int, parts: Mapping[int, EdgeParts], rows_on_host: bool = False, at_once: int = SORTED_AT_ONCE
+    parts: Mapping[int, EdgeParts], rows_on_host: bool = False, at_once: int = SORTED_AT_ONCE
 ) -> OwnedEdges:
-    """As `collect_owned`, for the only partition of a graph, which has edges. Sorts about `at_once` edges at a time.
+    """As `collect_owned`, for a graph that has edges. Sorts about `at_once` edges at a time.
 
     These are the edges of a range of low ends. A sort on a GPU takes about 50 bytes an edge; besides it, only the
     result and what the buckets sent are in memory.
@@ -214,7 +167,7 @@ def collect_in_ranges(
             else:
                 row[own], bucket[own] = rows, buckets
     rank = np.arange(first, first + vertices, dtype=np.int64, like=like)
-    return OwnedEdges(partition, rank, np.full_like(rank, partition, np.int16), offsets, high, bucket, row)
+    return OwnedEdges(rank, offsets, high, bucket, row)
 
 
 def _sorted_range(
@@ -246,7 +199,7 @@ def _sorted_range(
 
 
 def _vertices_from(first: int, last: int) -> int:
-    """The number of vertices of the only partition, whose edges have ends of all ranks from `first` to `last`.
+    """The number of vertices of a graph whose edges have ends of all ranks from `first` to `last`.
 
     All edges are there, and vertices without edges have the lowest ranks. Raises OutOfRoom if int32 cannot number them.
     """
@@ -258,7 +211,5 @@ def _rows_of(part: EdgeParts) -> NDArray[np.int32]:
     return np.arange(len(part), dtype=np.int32, like=part.low) if part.row is None else part.row
 
 
-def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
-    """The columns of all senders as one; None if they have none."""
-    found = [column for column in columns if column is not None]
-    return kernels.join(found) if len(found) > 1 else columns[0]
+def _joined(columns: Sequence[NDArray[Any]]) -> Any:
+    return kernels.join(columns) if len(columns) > 1 else columns[0]

@@ -1,4 +1,4 @@
-"""Maps from vertex to partition. An edge belongs to the partition of its low end in degree order.
+"""Maps from vertex to partition, for the blocks of vertex programs.
 
 All partitioners have the signature of `Partitioner`; start there. May import `ids.splitmix64`. The cuts of a
 RangePartitioner are chosen in `tasks/ingest/range_cuts.py`.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.sizes import SizedArrays
-from ..messages import Bundle, bundle
-from .edges import ShardEdges
 
 
 @dataclass(frozen=True)
@@ -66,14 +62,6 @@ class ShardState(SizedArrays):
     fingerprint: int
     """Sum of the hashes of removed edges and their levels; the sum over all groups is 0."""
     figures: Figures
-
-    def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardState:
-        """The part that a checkpoint stores: all of it."""
-        return self
-
-    def resumed(self, edges: ShardEdges) -> tuple[ShardState, Bundle[Any]]:
-        """The state and an empty bundle."""
-        return self, bundle(self.group, {})
 
     @property
     def levels(self) -> int:

@@ -39,7 +39,7 @@ _KEYS: Any = {
         "filtered?": int,
     },
     "converged": bool,
-    "partitions": [dict.fromkeys(("partition", "owned", "inner", "peripheral", "cut"), int)],
+    "partitions": [dict.fromkeys(("partition", "owned", "inner", "cut"), int)],
     "outputs": [{"path": str, "rows": int, "bytes": int, "sha256": str}],
     "lambda?": _LAMBDA,
     "lambda_high?": _LAMBDA,

@@ -110,7 +110,7 @@ def test_programs(tiny: Graph) -> None:
 
 @pytest.mark.slow
 def test_runs(tiny: Graph, cache: Path) -> None:
-    layouts = [Layout.parse("1"), Layout.parse("4-hash")]
+    layouts = [Layout.parse("1"), Layout.parse("band")]
     found = runs.measure(tiny, layouts, threads=2, repeats=1, scratch=cache)
     assert [(times.layout, len(times.runs), len(times.samples)) for times in found] == [(lay, 1, 1) for lay in layouts]
     for times in found:
@@ -143,9 +143,9 @@ def test_client_memory_does_not_grow_with_the_edges(cache: Path) -> None:
 
 
 def test_memory(tiny: Graph, cache: Path) -> None:
-    found = memory.measure_apart(tiny, Layout.parse("2-hash"), workers=0, threads=1, scratch=cache)
+    found = memory.measure_apart(tiny, Layout.parse("2"), workers=0, threads=1, scratch=cache)
     assert found.rows == 16 << 5
-    assert 1 <= found.copies <= 2 and 1 <= found.estimated_copies <= 2 and abs(found.edges_off) < 0.01
+    assert abs(found.edges_off) < 0.01
     assert found.off == found.projected_bytes / found.taken_bytes - 1 > -1
     assert len(memory.row(found)) == len(memory.HEAD)
 
@@ -185,9 +185,9 @@ def test_names_of_graphs_and_layouts(cache: Path) -> None:
     assert graph("rmat5", cache) == graph("rmat5", cache)
     with pytest.raises(LookupError, match="no-such-graph"):
         graph("no-such-graph", cache)
-    assert [str(Layout.parse(text)) for text in ("1", "4", "7-hash")] == ["1", "4 shards", "7 hash"]
-    with pytest.raises(ValueError, match="4-metis"):
-        Layout.parse("4-metis")
+    assert [str(Layout.parse(text)) for text in ("1", "4", "band")] == ["1", "4 shards", "band"]
+    with pytest.raises(ValueError, match="4-hash"):
+        Layout.parse("4-hash")
 
 
 def test_pinning_comes_before_numba() -> None:

@@ -45,7 +45,6 @@ def test_long_names(tmp_path: Path, name: str, workers: int) -> None:
 
 def assert_near(name: str, layout: str, workers: int, folder: Path) -> None:
     found = measured(name, layout, workers, folder)
-    assert found.estimated_copies == pytest.approx(found.copies, rel=0.25), found
     assert -0.3 <= found.output_off <= 0.7, found
 
 
@@ -82,11 +81,11 @@ def test_a_small_graph(tmp_path: Path) -> None:
     [
         ("rmat17", "1"),
         ("rmat17", "4"),
-        ("cliques40000", "4-hash"),
+        ("cliques40000", "fixpoint"),
         ("cnr-2000", "1"),
         ("cnr-2000", "4"),
         ("uk-2007-05_100000", "8"),
-        ("ego-Twitter_combined", "4-hash"),
+        ("ego-Twitter_combined", "fixpoint"),
         ("actor-movie-bipartite", "4"),
     ],
 )

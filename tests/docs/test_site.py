@@ -171,7 +171,7 @@ def test_in_a_browser(address: str, site: Path, pages: dict[Path, Html], tmp_pat
         for start in (address, site.as_uri()):
             tab.open(f"{start}/index.html")
             tab.run("document.querySelector('[data-md-component=search-query]').focus()")
-            tab.type("ghosts")
+            tab.type("copies")
             tab.until("document.querySelector('.md-search-result__item a[href*=\"partitions.html\"]')")
         assert not tab.errors
         own = (address, site.as_uri(), "about:", "data:", "blob:")

@@ -74,44 +74,6 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("threads", "limit", "count"), [(1, 500 * MIB, 32), (2, 450 * MIB, 16)])
-def test_a_run_that_needs_more_than_a_worker_has(
-    tmp_path: Path, trials: Trials, threads: int, limit: int, count: int
-) -> None:
-    """The worker's memory is too small for all partitions: they lie in files and are mapped in every exchange.
-    It is too small for two, so the two threads share one at a time.
-    """
-
-    def peak_bytes() -> int:
-        from pathlib import Path
-
-        lines = Path("/proc/self/status").read_text().splitlines()
-        (line,) = (line for line in lines if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-
-    rows = cliques(tmp_path / "in", 40_000)
-    own: dict[str, Any] = {"workers": 1, "threads_per_worker": threads, "memory_limit_bytes": limit}
-    own["local_directory"] = str(tmp_path / "disk")
-    how: dict[str, Any] = {"partitioning": {"count": count, "method": "hash"}, "method": "band"}
-    own["device"] = "cpu"
-    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), **how, cluster=own))
-    assert plan.in_waves
-    assert plan.at_once == 1
-    assert plan.worker_bytes < limit < plan.unspilled_bytes
-    with connect(ClusterSettings(**own)) as client:
-        result = mine(rows, tmp_path / "out", client=client, device="cpu", **how)
-        (peak,) = client.run(peak_bytes).values()
-        (written,) = bytes_spilled(client)
-        assert client.get_events("worker-restart-memory") == ()
-        assert not list((tmp_path / "disk").rglob("array-*"))
-    assert peak < limit
-    assert written < MIB  # arrays of 8 KiB and more lie in files, and leave Dask little to spill
-    assert tables(result) == tables(mine(rows, tmp_path / "plain", device="cpu"))
-    assert not list((tmp_path / "disk").rglob("storage"))
-    trials("results wait on the disk", "same")
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
     """Two workers with less memory than their shards need peel with rows in files, within their memory."""

@@ -26,13 +26,9 @@ from edgemill.tasks.storage.array_files import DamagedFile, StoredFile
 from trials import Trials
 
 SCHEDULES: dict[str, dict[str, Any]] = {
-    "band": {"partitions": 3, "method": "band", "checkpoint": {"every_exchanges": 2}},
-    "fixpoint": {"partitions": 3, "method": "fixpoint", "checkpoint": {"every_exchanges": 2}},
-    "tridn": {
-        "partitions": 3,
-        "bounding": {"method": "fixpoint", "operator": "tridn"},
-        "checkpoint": {"every_exchanges": 2},
-    },
+    "band": {"method": "band", "checkpoint": {"every_exchanges": 2}},
+    "fixpoint": {"method": "fixpoint", "checkpoint": {"every_exchanges": 2}},
+    "tridn": {"bounding": {"method": "fixpoint", "operator": "tridn"}, "checkpoint": {"every_exchanges": 2}},
     "peel": {"partitions": 1, "method": "peel", "checkpoint": {"every_seconds": 0.0}},
     "shards": {"partitions": 3, "method": "peel", "checkpoint": {"every_seconds": 0.0}},
 }
@@ -215,8 +211,7 @@ def test_another_way_starts_anew(
     """It resumes from the graph, which is the same for all schedules."""
     out = tmp_path / "out"
     ended(go, out, schedule, plain.moments // 2)
-    how = {"partitions": SCHEDULES[schedule]["partitions"]} | other
-    result = go(out, **how)
+    result = go(out, **other)
     assert set(refusals(result)) == {f"the checkpoint {place(out)} was made with another {name}"}
     assert [stage.stage for stage in result.manifest.stages][:3] == ["compile", "restore", "bound"]
     assert result.edges.to_table() == plain.tables[0]

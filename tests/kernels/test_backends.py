@@ -15,7 +15,6 @@ gpu: Any = pytest.importorskip("edgemill.kernels.gpu", exc_type=ImportError)
 
 OPERATIONS = sorted(name for name in vars(backend.Backend) if not name.startswith("_"))
 CLASSES = {
-    "Cascade": backend.Cascade,
     "Changes": filters.Changes,
     "Filtering": filters.Filtering,
     "Fixpoint": backend.Fixpoint,

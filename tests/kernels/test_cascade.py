@@ -5,13 +5,15 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from backends import BACKENDS, Backend, topology
+from backends import BACKENDS, Backend, OnCpu, topology
 from edgemill import kernels
+from edgemill.kernels.cpu.peeling.cascade import Cascade
 from edgemill.kernels.graph import GONE, UNCOUNTED
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
@@ -22,10 +24,7 @@ T = TypeVar("T")
 Edge = tuple[int, int]
 Triangles = list[list[tuple[int, int]]]
 
-pytestmark = [
-    pytest.mark.parametrize("backend", BACKENDS),
-    pytest.mark.parametrize("threads", [1, 2]),
-]
+pytestmark = pytest.mark.parametrize("threads", [1, 2])
 rooms = pytest.mark.parametrize("room", [None, 1], ids=["one pass", "many passes"])
 
 
@@ -72,46 +71,43 @@ def reduce(
 @rooms
 @given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
 @settings(max_examples=examples(100))
-def test_filters_of_many_bands(
-    backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList, drawn: st.DataObject
-) -> None:
-    """Two cascades of one filter: owned edges are removed by their counts, ghosts by the messages of their owners."""
+def test_many_bands(threads: int, room: int | None, graph: strategies.EdgeList, drawn: st.DataObject) -> None:
+    """Two cascades one after the other. Some edges are removed by their counts, the others only when they are named."""
     edges = sorted(graph)
     triangles = triangles_of(edges)
     band = drawn.draw(exactly(len(edges), st.integers(0, HIGHEST)))
     threshold = drawn.draw(exactly(HIGHEST + 1, st.integers(0, 8)))
     owned = drawn.draw(exactly(len(edges), st.booleans()))
-    messages = [
-        [e for e in drawn.draw(st.sets(st.integers(0, max(len(edges) - 1, 0)))) if e < len(edges)] for _ in "ab"
-    ]
-    removed_ghosts = [[e for e in sorted(message) if not owned[e]] for message in messages]
+    named = [[e for e in drawn.draw(st.sets(st.integers(0, max(len(edges) - 1, 0)))) if e < len(edges)] for _ in "ab"]
+    removed = [[e for e in sorted(own) if not owned[e]] for own in named]
     remains = [True] * len(edges)
     before = [left(e, triangles, band, remains) for e in range(len(edges))]
     start = [before[e] if owned[e] else UNCOUNTED for e in range(len(edges))]
-    count = backend.put(start)
+    count = np.array(start, np.int32)
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
             patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", room)
-        whole = topology(backend, edges, VERTICES)
+        whole = topology(OnCpu(), edges, VERTICES)
         rows = kernels.adjacency(whole)
-        cascade = kernels.cascade(whole, rows)
+        cascade = Cascade(whole, rows)
         for turn in (0, 1):
-            frontier = [e for e in removed_ghosts[turn] if remains[e]]
+            frontier = [e for e in removed[turn] if remains[e]]
             weak = [e for e in range(len(edges)) if owned[e] and remains[e] and start[e] < threshold[band[e]]]
             frontier += weak if turn == 0 else []
             was = remains
             remains = reduce(
                 triangles, band, threshold, [s and e not in frontier for e, s in enumerate(remains)], owned
             )
-            removed, _ = cascade.run(rows, count, backend.put(frontier), backend.put(threshold), backend.put(band))
+            fell, _ = cascade.run(rows, count, *(np.array(part, np.int32) for part in (frontier, threshold, band)))
             lost = [e for e in range(len(edges)) if was[e] and not remains[e]]
-            assert sorted(backend.get(removed).tolist()) == lost
+            assert sorted(fell.tolist()) == lost
             now = [left(e, triangles, band, remains) for e in range(len(edges))]
             expected = [start[e] - before[e] + now[e] if remains[e] else GONE for e in range(len(edges))]
-            assert backend.get(count).tolist() == expected
+            assert count.tolist() == expected
 
 
 @rooms
+@pytest.mark.parametrize("backend", BACKENDS)
 @given(graph=strategies.simple_graphs(VERTICES))
 @settings(max_examples=examples(100))
 def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList) -> None:
@@ -143,27 +139,26 @@ def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None
 
 
 @rooms
-def test_a_clique_removed_at_once(backend: Backend, threads: int, room: int | None) -> None:
+def test_a_clique_removed_at_once(threads: int, room: int | None) -> None:
     """Each edge loses many triangles in one round. With little capacity the round takes many passes."""
     size = 60
     edges = list(combinations(range(size), 2))
-    count = backend.put([size - 2] * len(edges))
+    count = np.full(len(edges), size - 2, np.int32)
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
             patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", room)
-        whole = topology(backend, edges, size)
+        whole = topology(OnCpu(), edges, size)
         rows = kernels.adjacency(whole)
-        cascade = kernels.cascade(whole, rows)
+        cascade = Cascade(whole, rows)
         first = [e for e, (u, v) in enumerate(edges) if (u + v) % 3 == 0]
-        band = backend.put([0] * len(edges))
-        removed, _ = cascade.run(rows, count, backend.put(first), backend.put([3]), band)
+        removed, _ = cascade.run(rows, count, np.array(first, np.int32), np.array([3], np.int32), None)
     triangles = triangles_of(edges)
     remains = reduce_all(triangles, 3, {*first})
-    assert sorted(backend.get(removed).tolist()) == [e for e in range(len(edges)) if e not in remains]
+    assert sorted(removed.tolist()) == [e for e in range(len(edges)) if e not in remains]
     expected = [
         sum(f in remains and g in remains for f, g in triangles[e]) if e in remains else GONE for e in range(len(edges))
     ]
-    assert backend.get(count).tolist() == expected
+    assert count.tolist() == expected
 
 
 def reduce_all(triangles: Triangles, threshold: int, removed: set[int]) -> set[int]:
@@ -172,32 +167,3 @@ def reduce_all(triangles: Triangles, threshold: int, removed: set[int]) -> set[i
     while weak := {e for e in remains if sum(f in remains and g in remains for f, g in triangles[e]) < threshold}:
         remains -= weak
     return remains
-
-
-@given(drawn=st.data(), edges=st.integers(0, 30))
-def test_reband(backend: Backend, threads: int, drawn: st.DataObject, edges: int) -> None:
-    band = drawn.draw(exactly(edges, st.integers(0, HIGHEST)))
-    start = drawn.draw(exactly(edges, st.integers(0, 9)))
-    count = [drawn.draw(st.sampled_from([GONE, *range(s + 1)])) for s in start]
-    touched = drawn.draw(exactly(HIGHEST + 1, st.booleans()))
-    commit = [drawn.draw(st.sampled_from([0, *range(lo + 1, HIGHEST + 1)])) for lo in range(HIGHEST + 1)]
-    threshold = drawn.draw(exactly(HIGHEST + 1, st.integers(0, 9)))
-    expected = []
-    for b, c, s in zip(band, count, start, strict=True):
-        if touched[b] and commit[b]:
-            expected.append((b, s, s) if c == GONE else (commit[b], c, c))
-        else:
-            expected.append((b, c, s))
-    falling = [e for e, (b, c, _) in enumerate(expected) if touched[band[e]] and c < threshold[b]]
-    with kernel_threads(threads):
-        found = kernels.reband(
-            backend.put(band),
-            backend.put(count),
-            backend.put(start),
-            backend.put(commit),
-            backend.put(touched, bool),
-            backend.put(threshold),
-        )
-    *columns, first = (backend.get(array).tolist() for array in found)
-    assert list(zip(*columns, strict=True)) == expected
-    assert first == falling

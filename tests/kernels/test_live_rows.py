@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.kernels.cpu import Peeling, adjacency, intersect
+from edgemill.kernels.cpu import Peeling, adjacency, supports
 from edgemill.kernels.cpu.peeling import cascade
 from edgemill.kernels.cpu.peeling.cascade import REMOVED
 from edgemill.kernels.cpu.peeling.live_rows import STALE, LiveRows
@@ -52,8 +52,7 @@ def test_stale_rows_are_cleaned() -> None:
 
 def _peel(graph: Topology) -> Peeling:
     offsets = np.searchsorted(graph.low, np.arange(graph.vertices + 1))
-    support, gain, _ = intersect(offsets, graph.high, offsets, graph.high, np.ones(graph.vertices, np.bool_))
-    peeling = Peeling(graph, support + gain)
+    peeling = Peeling(graph, supports(offsets, graph.high))
     while peeling.left:
         peeling.advance()
     return peeling

@@ -58,10 +58,7 @@ def _write_result(folder: Path, **changes: Any) -> Manifest:
     vertices = {"id": [1, 2, 3], "degree": [2, 2, 2], "triangles": [1, 1, 1], "lambda": [1, 1, 1]}
     outputs.append(_table(folder, "vertices/part-00000.parquet", vertices))
     started = datetime(2026, 11, 1, 12, tzinfo=UTC)
-    parts = [
-        PartitionRecord(partition=part, owned=2 - part, ghost=1 + part, inner=0, peripheral=0, cut=2 - part, vertices=3)
-        for part in (0, 1)
-    ]
+    parts = [PartitionRecord(partition=part, owned=2 - part, inner=0, cut=2 - part, vertices=3) for part in (0, 1)]
     exchange = ExchangeRecord(
         exchange=1, step=1, open_bands=1, settled=3, unsettled=0, messages=2, bytes=64, evaluations=3, seconds=0.02
     )

@@ -105,7 +105,7 @@ class Scraped:
 def test_a_run_and_the_nights_after_it(prometheus: Mapping[str, str], tmp_path: Path, trials: Trials) -> None:
     rows, out = tmp_path / "rows.parquet", tmp_path / "out"
     rows.write_bytes(ROWS.read_bytes())
-    how: dict[str, Any] = {"device": "cpu", "partitions": 2, "method": "band", "metrics_port": 0, "overwrite": True}
+    how: dict[str, Any] = {"device": "cpu", "method": "band", "metrics_port": 0, "overwrite": True}
     how["monitoring.textfile"] = f"{prometheus['TEXTFILES']}/edgemill.prom"
     settings, scraped = make_settings(rows, out, **how), Scraped(prometheus)
     with Events(scraped) as events:

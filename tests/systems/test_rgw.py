@@ -25,8 +25,8 @@ from edgemill.tasks.verify.result import verify
 from trials import Trials
 
 ROWS = Path(__file__).resolve().parent.parent / "graphs" / "facebook_combined.parquet"
-HOW: dict[str, Any] = {"device": "cpu", "partitions": 2, "method": "band", "checkpoint": {"every_exchanges": 2}}
-ARGUMENTS = ["--device=cpu", "--partitions=2", "--method=band", "--set=checkpoint.every_exchanges=2"]
+HOW: dict[str, Any] = {"device": "cpu", "method": "band", "checkpoint": {"every_exchanges": 2}}
+ARGUMENTS = ["--device=cpu", "--method=band", "--set=checkpoint.every_exchanges=2"]
 RUN = """
 import json, os, signal, subprocess, sys, time
 from edgemill.pipeline.cli import edgemill

@@ -22,7 +22,7 @@ from edgemill.tasks.generate.generate import generate
 from trials import Trials
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "configs" / "slurm" / "edgemill.sbatch"
-HOW = ["--partitions", "3", "--method", "band", "--device", "cpu", "--set", "output.report=false"]
+HOW = ["--partitions", "3", "--device", "cpu", "--set", "output.report=false"]
 WITHOUT_REPORT: dict[str, Any] = {"output.report": False}
 KEEPS = ["--set", "checkpoint.every_exchanges=1"]
 PAUSE_AT = 8
@@ -153,7 +153,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Of a run that nothing happened to, without SLURM."""
     out = tmp_path_factory.mktemp("plain") / "out"
-    return mine(rows, out, partitions=3, method="band", device="cpu", **WITHOUT_REPORT)
+    return mine(rows, out, partitions=3, device="cpu", **WITHOUT_REPORT)
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_workers_as_jobs(
         cluster.scale(jobs=2)
         client.wait_for_workers(2, timeout=200)
         out = tmp_path / "out"
-        result = mine(rows, out, client=client, partitions=3, method="band", **WITHOUT_REPORT)
+        result = mine(rows, out, client=client, partitions=3, **WITHOUT_REPORT)
     assert result.edges.to_table() == plain.edges.to_table()
     assert result.vertices.to_table() == plain.vertices.to_table()
     trials("SLURM: workers as jobs of dask-jobqueue", "same")

@@ -39,7 +39,7 @@ def extracted(
     """The groups of edges whose λ is given. Loops make dense numbers of vertices, which are ids."""
     vertices = 1 + max((vertex for edge in levels for vertex in edge), default=0)
     write_rows(folder / "rows.parquet", [*levels, *((v, v) for v in range(vertices))])
-    ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, space=space)
+    ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, buckets, space=space)
     results = []
     for own in ingested.edges:
         level = space.place(np.array([levels[edge] for edge in edges_of(own)], np.int32))

@@ -19,7 +19,6 @@ from edgemill.tasks.estimate.estimate import Estimate, estimate
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.ids import identity
 from edgemill.tasks.inputs.open_source import open_source
-from edgemill.tasks.partition import HashPartitioner
 from known_graphs import SKIP_REASON, known_graph
 
 ALL = 10**9
@@ -38,15 +37,11 @@ def write(
     return estimate(open_source(str(path)), ALL)
 
 
-def truth(path: Path, partitions: int, method: str) -> tuple[int, int, int, float, float]:
-    """Edges, vertices, edges with triangles, copies of an edge, and the share of them in the largest partition."""
-    ingested = drive.ingest(
-        open_source(str(path)), partitions, HashPartitioner(partitions) if method == "hash" else "range"
-    )
-    counts = [subgraph.counts for subgraph in drive.subgraphs(ingested.owned)]
-    edges = sum(count.owned for count in counts)
-    held = [count.local + count.ghost for count in counts]
-    return edges, int(ingested.starts[-1]), sum(c.local for c in counts), sum(held) / edges, max(held) / edges
+def truth(path: Path) -> tuple[int, int, int, int]:
+    """Edges, vertices, edges with triangles, and triangles."""
+    ingested = drive.ingest(open_source(str(path)))
+    own = drive.subgraph(ingested.owned)
+    return len(ingested.owned), int(ingested.starts[-1]), len(own.number), int(own.support.sum()) // 3
 
 
 @pytest.fixture(scope="module")
@@ -60,39 +55,28 @@ def test_a_sample_of_the_whole_graph_is_exact(tmp_path: Path) -> None:
     generate("rmat", tmp_path, files=2, seed=7, scale=11)  # 32,768 rows
     found = estimate(open_source(str(tmp_path)), ALL)
     assert (found.sample.share, found.sample.is_whole) == (1.0, True)
-    edges, vertices, local, copies, largest = truth(tmp_path, 5, "hash")
+    edges, vertices, local, triangles = truth(tmp_path)
     assert (found.edges.likely, found.edges.least, found.edges.most) == (edges, edges, edges)
     assert found.vertices.likely == vertices
-    exact = found.copies("hash", 5)
-    assert exact.basis == "estimated"
     assert found.witnesses.with_triangles == pytest.approx(local / edges, rel=0.02)  # of 16,000 edges of them
-    assert exact.mean == pytest.approx(copies, rel=0.02)
-    assert exact.largest == pytest.approx(largest, rel=0.04)
+    assert found.for_output("zstd").triangles == pytest.approx(triangles, rel=0.02)
 
 
 def test_all_triangles_of_a_small_graph(tmp_path: Path) -> None:
     generate("rmat", tmp_path, files=1, seed=7, scale=9)
     found = estimate(open_source(str(tmp_path)), ALL)
-    for partitions in (2, 3, 16):
-        edges, _, local, copies, largest = truth(tmp_path, partitions, "hash")
-        exact = found.copies("hash", partitions)
-        assert exact.mean == pytest.approx(copies)
-        assert exact.largest == pytest.approx(largest)
+    edges, _, local, triangles = truth(tmp_path)
+    assert found.for_output("zstd").triangles == triangles
     assert found.witnesses.with_triangles == pytest.approx(local / edges)
 
 
-@pytest.mark.parametrize("method", ["range", "hash"])
-@pytest.mark.parametrize("partitions", [2, 4, pytest.param(16, marks=pytest.mark.slow)])
-def test_copies_of_rmat(rmat: Path, method: str, partitions: int) -> None:
+def test_a_sample_of_rmat(rmat: Path) -> None:
     found = estimate(open_source(str(rmat)), ALL)
     assert 0.4 < found.sample.share < 0.6
-    edges, vertices, local, copies, largest = truth(rmat, partitions, method)
+    edges, vertices, local, _ = truth(rmat)
     assert found.edges.likely == pytest.approx(edges, rel=0.05)
     assert found.vertices.likely == pytest.approx(vertices, rel=0.05)
     assert found.witnesses.with_triangles == pytest.approx(local / edges, rel=0.05)
-    guessed = found.copies(method, partitions)
-    assert guessed.mean == pytest.approx(copies, rel=0.2)
-    assert guessed.largest == pytest.approx(largest, rel=0.25)
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
@@ -109,9 +93,6 @@ def test_real_graphs(name: str) -> None:
     found = estimate(open_source(str(graph.path)), ALL)
     assert found.edges.likely == pytest.approx(graph.edges, rel=0.03)
     assert found.vertices.likely == pytest.approx(graph.vertices, rel=0.03)
-    for method in ("range", "hash"):
-        _, _, _, copies, _ = truth(graph.path, 4, method)
-        assert found.copies(method, 4).mean == pytest.approx(copies, rel=0.25)
 
 
 def test_without_triangles(tmp_path: Path) -> None:
@@ -119,7 +100,6 @@ def test_without_triangles(tmp_path: Path) -> None:
     found = write(tmp_path / "a.parquet", ring, (ring + 1) % 1000)
     assert (found.edges.likely, found.vertices.likely) == (1000, 1000)
     assert found.witnesses.with_triangles == 0
-    assert (found.copies("range", 4).mean, found.copies("hash", 4).largest) == (0, 0)
 
 
 def test_repetitions_loops_and_nulls(tmp_path: Path) -> None:
@@ -139,7 +119,6 @@ def test_repetitions_loops_and_nulls(tmp_path: Path) -> None:
 def test_inputs_with_few_rows(tmp_path: Path, rows: int, text: str) -> None:
     found = write(tmp_path / "a.parquet", np.zeros(rows, np.int64), np.ones(rows, np.int64), text=text)
     assert (found.edges.likely, found.vertices.likely, found.sample.is_whole) == (rows, 2 * rows, True)
-    assert found.copies("range", 3).mean == 0
     assert found.output_bytes("zstd") >= 0
 
 
@@ -154,7 +133,7 @@ def test_strings_and_integers_have_equal_estimates(rmat: Path, tmp_path: Path) -
     strings = write(tmp_path / "a.parquet", table["src"].to_numpy(), table["dst"].to_numpy(), 50_000, "user/")
     assert strings.edges.likely == pytest.approx(numbers.edges.likely, rel=0.05)
     assert strings.vertices.likely == pytest.approx(numbers.vertices.likely, rel=0.05)
-    assert strings.copies("range", 4).mean == pytest.approx(numbers.copies("range", 4).mean, rel=0.1)
+    assert strings.witnesses.with_triangles == pytest.approx(numbers.witnesses.with_triangles, rel=0.1)
     assert strings.id_bytes == pytest.approx(14, rel=0.1)
     assert strings.output_bytes("zstd") > numbers.output_bytes("zstd")
 
@@ -215,9 +194,7 @@ def test_a_part_of_the_rows(
     assert found.edges.most >= whole.edges.likely
     assert found.edges.least <= found.edges.likely <= found.edges.most
     assert found.vertices.least <= whole.vertices.likely <= found.vertices.most
-    copies = found.copies("range", 4)
-    assert copies.basis == "assumed"
-    assert copies.mean == pytest.approx(whole.copies("range", 4).mean, rel=0.25)
+    assert (found.witnesses.with_triangles, found.for_output("zstd").triangles) == (1, None)  # it does not tell
 
 
 def test_a_single_row_group_is_read_in_part(rmat: Path, tmp_path: Path) -> None:
@@ -233,7 +210,7 @@ def test_the_same_sample_each_time(rmat: Path) -> None:
     source = open_source(str(rmat))
     one, other = (estimate(source, 50_000) for _ in range(2))
     assert one.sample.low.tolist() == other.sample.low.tolist()
-    assert one.copies("range", 8) == other.copies("range", 8)
+    assert one.witnesses.support.tolist() == other.witnesses.support.tolist()
 
 
 def test_a_damaged_file_is_named(rmat: Path, tmp_path: Path) -> None:

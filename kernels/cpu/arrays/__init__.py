@@ -1,11 +1,10 @@
-"""Operations on plain arrays on the CPU: sorting, lookup, scatter, packing of lists, strings, atomics.
+"""Operations on plain arrays on the CPU: sorting, lookup, scatter, strings, atomics.
 
 May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module of `kernels.gpu.arrays` with the same
 name has the same operations for CuPy arrays.
 """
 
 from .gather import join, nonzero, number_marked, store, take
-from .lists import pack_lists
 from .lookup import lookup
 from .scatter import bincount, scatter_max, scatter_sum
 from .sort import order_pairs, positions_by_group
@@ -17,7 +16,6 @@ __all__ = [
     "nonzero",
     "number_marked",
     "order_pairs",
-    "pack_lists",
     "positions_by_group",
     "scatter_max",
     "scatter_sum",

@@ -1,10 +1,11 @@
 """Cascades: remove edges with their triangles, until no edge loses its support.
 
-These kernels serve peeling (one band) and band filters (many bands at once). A round removes the frontier in two
-passes, without atomics on counts: `_gather` lists the edges that lose a triangle, by the thread that owns them; in
-`_apply` each thread lowers the counts that it owns and lists the edges to remove next. The level-synchronous rounds and
-the tie-break (if two edges of a triangle are removed in one round, the edge with the lower number removes the triangle)
-follow PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017).
+These kernels serve peeling and filters (one band), and orders of edges whose λ is known (many bands). A round removes
+the frontier in two passes, without atomics on counts: `_gather` lists the edges that lose a triangle, by the thread
+that owns them; in `_apply` each thread lowers the counts that it owns and lists the edges to remove next. The
+level-synchronous rounds and the tie-break (if two edges of a triangle are removed in one round, the edge with the lower
+number removes the triangle) follow PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC
+2017).
 
 Inner loops index with unsigned numbers: Numba tests whether each signed index is negative, which took a quarter of the
 time.
@@ -237,7 +238,7 @@ def set_to(values: NDArray[Any], edges: IntArray, value: int) -> None:
 
 
 class Cascade:
-    """Scratch memory for one subgraph's cascades, for repeated use; see `kernels.cascade`. Not thread-safe."""
+    """Scratch memory for the cascades of one graph, for repeated use. Not thread-safe."""
 
     def __init__(self, topology: Topology, rows: Adjacency) -> None:
         low, vertices, widest = topology.low, topology.vertices, rows.widest
@@ -270,9 +271,13 @@ class Cascade:
     def run(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> tuple[IntArray, int]:
-        """Remove `frontier` and all edges that lose their support by it; changes `count`.
+        """Remove the edges of `frontier`, whose counts are ≥ 0, and all edges that lose their support by it.
 
-        Returns the removed edges and the number of rounds.
+        Lowers the `count` int32 [edges] of each edge that loses a triangle, and removes each edge whose count drops
+        below `threshold[band[e]]`, or `threshold[0]` without a band; the count of a removed edge is GONE. A triangle
+        counts for e only if its other edges are in a higher `band` int32 [edges] or remain in e's band, and the removal
+        of e lowers only counts of edges in e's band. `rows` are those of the remaining edges or more. Reads the shorter
+        row of each removed edge and two states for each triangle. Returns the removed edges and the number of rounds.
         """
         removed = []
         rounds = 0

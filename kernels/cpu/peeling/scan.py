@@ -1,4 +1,4 @@
-"""Passes over all edges of a subgraph that find the first edges to remove and assign bands."""
+"""Passes over all edges of a graph that find the first edges to remove."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import GONE, IntArray
+from ...graph import IntArray
 from ...runtime.cache import cached_njit
 from ..arrays.gather import join, numbers
 
@@ -77,34 +77,3 @@ def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
     _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least, live.start)
     runs = [live.weak[a:b] for a, b in zip(live.first, found, strict=True)]
     return join(runs), int(least.min())
-
-
-@cached_njit(parallel=True)
-def _reband(band, count, start, commit, touched, new_band, new_count, new_start, weak, threshold):
-    for e in prange(band.size):
-        b = band[e]
-        c = count[e]
-        s = start[e]
-        if touched[b]:
-            if commit[b] > 0:
-                if c == GONE:
-                    c = s
-                else:
-                    b = commit[b]
-                    s = c
-            weak[e] = c < threshold[b]
-        else:
-            weak[e] = False
-        new_band[e] = b
-        new_count[e] = c
-        new_start[e] = s
-
-
-def reband(
-    band: IntArray, count: IntArray, start: IntArray, commit: IntArray, touched: np.ndarray, threshold: IntArray
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Apply the outcome of the finished filters and start the next ones; see `kernels.reband`."""
-    new_band, new_count, new_start = np.empty_like(band), np.empty_like(count), np.empty_like(start)
-    weak = np.empty(len(band), np.bool_)
-    _reband(band, count, start, commit, touched, new_band, new_count, new_start, weak, threshold)
-    return new_band, new_count, new_start, np.flatnonzero(weak).astype(np.int32)

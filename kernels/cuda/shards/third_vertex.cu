@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) third_vertex(
                 const int64 streamed = SIDE ? low[list[i]] : b;
                 const int64 stop = offsets[streamed + 1];
                 const int64 row = SIDE ? beyond(high, offsets[streamed], stop, b, lane) : offsets[streamed];
-                const int hits = warp_sum(table.stream(high, row, stop, lane, sums, [](uint32) {}));
+                const int hits = warp_sum(table.stream(high, row, stop, lane, sums));
                 if (lane == 0 && hits) atomicAdd(&found[i], hits);
             }
             table.flush(high + first, size, thread, sums + first);

@@ -1,10 +1,9 @@
-"""Operations on plain arrays on the GPU: sorting, lookup, scatter, packing of lists, copies to and from the host.
+"""Operations on plain arrays on the GPU: sorting, lookup, scatter, copies to and from the host.
 
 Start with `transfer`. A module of `kernels.cpu.arrays` with the same name has the same operations for NumPy arrays.
 """
 
 from .gather import join, nonzero, number_marked, store, take
-from .lists import pack_lists
 from .lookup import lookup
 from .scatter import bincount, scatter_max, scatter_sum
 from .sort import order_pairs, positions_by_group
@@ -16,7 +15,6 @@ __all__ = [
     "nonzero",
     "number_marked",
     "order_pairs",
-    "pack_lists",
     "positions_by_group",
     "scatter_max",
     "scatter_sum",

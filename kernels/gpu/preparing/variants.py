@@ -20,7 +20,6 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "shards/peel": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "WARPS": SHARD_WARPS_ALONE}],
     "peel": [{}],
     "compact/peel": [{"APART": apart} for apart in (0, 1)],
-    "cascade": [{}],
     "filter": [{}],
     "intersect": [{}, *_TABLES],
     "programs/extremes": _VALUES,
@@ -41,7 +40,6 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "programs/ranks": [{}],
     "programs/search": [{}],
     "programs/sums": [{"ALONG": along} for along in (0, 1, 2)],
-    "reband": [{}],
     "rows": [{}],
     "shards/rows": [{}],
 }

@@ -1,4 +1,4 @@
-"""How the two kernels over cascade.cuh are launched, and the scratch memory that they share."""
+"""How kernels over cascade.cuh are launched, and their scratch memory."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ...stages.tiny_run import run_stages
 from .gpu_kernels import compile_for_gpus
 
 _PARTITIONS = 2
-"""A run with several partitions uses all kernels of a run with one."""
+"""A run with several groups of shards uses all kernels of a run with one partition."""
 
 
 def compile_kernels(on_gpu: bool) -> float:
@@ -38,11 +38,11 @@ def compile_kernels(on_gpu: bool) -> float:
     if not on_gpu:
         warm_shards(threads=1)
     elif not kernels.device().missing:
-        warm("band", _PARTITIONS, on_gpu=True)
-        for method, partitions in (("peel", 1), ("band", _PARTITIONS)):
-            run_clique(method, partitions, MemorySpace.DEVICE)
+        warm("peel", _PARTITIONS, on_gpu=True)
+        for method in ("peel", "fixpoint"):
+            run_clique(method, MemorySpace.DEVICE)
         for compact_rows in (False, True):
-            run_clique("peel", 1, MemorySpace.DEVICE, whole=True, compact_rows=compact_rows)
+            run_clique("peel", MemorySpace.DEVICE, whole=True, compact_rows=compact_rows)
         run_stages(MemorySpace.DEVICE)
         warm_shards_on_gpu()
     return time.perf_counter() - start

@@ -24,7 +24,7 @@ class Needed:
     method: str | None
     """How λ is found; None if it is not."""
     several: bool
-    """Whether there are several partitions."""
+    """Whether there are several shards."""
     whole: bool
     """Whether one GPU peels the whole graph."""
     compact_rows: bool
@@ -72,7 +72,7 @@ def run_cliques(needed: Needed) -> None:
     """Task: find λ of some cliques."""
     assert needed.method is not None
     for compact_rows in (False, True)[: 1 + needed.compact_rows]:
-        run_clique(needed.method, 1 + needed.several, MemorySpace.DEVICE, needed.whole, compact_rows)
+        run_clique(needed.method, MemorySpace.DEVICE, needed.whole, compact_rows)
 
 
 def compile_for_gpus() -> float:

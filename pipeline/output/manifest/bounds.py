@@ -10,19 +10,15 @@ from .records import Int64, Record
 
 
 class PartitionRecord(Record):
-    """Sizes of one partition, or of one group of shards, of edges with triangles; owned = inner + peripheral + cut."""
+    """Sizes of the only partition, or of one group of shards, of edges with triangles; owned = inner + cut."""
 
     partition: int
     owned: int
     """Edges whose λ this partition computes."""
-    ghost: int
-    """Edges of other partitions that share a triangle with an owned edge; 0 for a group of shards."""
     inner: int
-    """Owned edges with both ends and all common neighbours in this partition; in a group of shards, with both ends."""
-    peripheral: int
-    """Owned edges with both ends here and a common neighbour in another partition."""
+    """Owned edges whose ends are both of the group's classes; all edges of the only partition."""
     cut: int
-    """Owned edges with an end in another partition."""
+    """Owned edges with an end of another group's classes."""
     vertices: int
 
 
@@ -113,7 +109,7 @@ class BoundingRecord(Record):
     steps: int
     exchanges: int
     evaluations: int
-    """Evaluations of an edge, over all partitions."""
+    """Evaluations of an edge, over all workers."""
     shards: ShardsRecord | None = None
     """How shards were peeled; null without any."""
     bands: BandsRecord | None = None
@@ -126,7 +122,7 @@ class BoundingRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRecord:  # a dataclass: a run may have thousands, and one takes a fifth of a model's memory
-    """One exchange between partitions."""
+    """One iteration of `band` or `fixpoint`, or all exchanges between shards."""
 
     exchange: Int64
     step: Int64

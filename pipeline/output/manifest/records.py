@@ -58,8 +58,6 @@ class PlanRecord(Record):
     """Rows in the sample. 0 if one partition holds any graph of this size: `edges` and `vertices` are upper limits."""
     edges: int
     vertices: int
-    replication: float
-    """Copies of an edge over all partitions, at least 1."""
     worker_bytes: int
     """Memory that a worker needs to spill nothing."""
     reason: str

@@ -102,14 +102,14 @@ def bounding(manifest: Manifest) -> Section:
     if how.shards is not None:
         return _by_shards(manifest, how.shards)
     text = [
-        f"Method {how.method}: {counted(how.steps, 'step')}, {counted(how.exchanges, 'exchange')} between partitions, "
+        f"Method {how.method}: {counted(how.steps, 'step')}, {counted(how.exchanges, 'exchange')}, "
         f"{counted(how.evaluations, 'evaluation')} of edges."
     ]
     if not exchanges:
         text += ["Peeling does not record single exchanges."] if how.exchanges else []
         return Section("bounding", "Steps and exchanges", text, [], [])
     messages = sum(exchange.messages for exchange in exchanges)
-    text.append(f"Partitions sent {number(messages)} messages, {size(sum(exchange.bytes for exchange in exchanges))}.")
+    text.append(f"Workers sent {number(messages)} messages, {size(sum(exchange.bytes for exchange in exchanges))}.")
     points = [*_runs(exchanges, MOST_POINTS)]
     last = [run[-1].exchange for run in points]
     charts = [
@@ -191,40 +191,13 @@ def _steps(exchanges: Sequence[ExchangeRecord]) -> Table:
 
 
 def partitions(manifest: Manifest) -> Section:
-    """The balance and replication of partitions."""
-    found = manifest.partitions
+    """The balance of groups of shards."""
     if manifest.bounding.shards is not None:
         return _groups(manifest, manifest.bounding.shards)
-    edges, owned, ghosts = manifest.counts.edges, [p.owned for p in found], sum(p.ghost for p in found)
-    if len(found) < 2:
-        return Section("partitions", "Partitions", ["One partition holds the whole graph."], [], [])
-    mean = edges / len(found)
-    text = [
-        f"{number(len(found))} partitions hold {(edges + ghosts) / max(1, edges):.2f} copies of each edge on average; "
-        f"the largest owns {max(owned) / mean if mean else 1:.2f} times as many edges as the mean."
-    ]
-    inner, around, cut = (sum(getattr(p, name) for p in found) for name in ("inner", "peripheral", "cut"))
-    kinds = Table(
-        "Edges by where their triangles lie",
-        ("", "edges>", "share>"),
-        [
-            ("inner: both ends and all common neighbours in one partition", number(inner), share(inner, edges)),
-            ("peripheral: both ends in one, a common neighbour elsewhere", number(around), share(around, edges)),
-            ("cut: the ends in two partitions", number(cut), share(cut, edges)),
-        ],
-    )
-    ranked = sorted(found, key=lambda p: (-p.owned - p.ghost, p.partition))
-    shown, some = _picked(ranked)
-    chart = bars(
-        "Edges of each partition",
-        f"Edges in each partition, largest first: edges that it owns, and ghosts of other partitions.{some}",
-        [str(p.partition) for p in shown],
-        {"owned": [p.owned for p in shown], "ghost": [p.ghost for p in shown]},
-        "partition",
-    )
-    names = ("owned", "ghost", "inner", "peripheral", "cut", "vertices")
-    table = _ranked("Partitions, the largest first", "partition", ranked, names)
-    return Section("partitions", "Partitions", text, [chart], [kinds, table])
+    text = "One partition holds the whole graph."
+    if len(manifest.partitions) > 1:  # of an earlier release
+        text = f"The graph was divided into {number(len(manifest.partitions))} partitions."
+    return Section("partitions", "Partitions", [text], [], [])
 
 
 def _groups(manifest: Manifest, how: ShardsRecord) -> Section:
@@ -274,7 +247,6 @@ def plan(manifest: Manifest) -> Section:
     if expected is None:
         text = ["The release that made this result did not record its plan."]
         return Section("plan", "Plan and outcome", text, [], [])
-    copies = (counts.edges + sum(p.ghost for p in manifest.partitions)) / max(1, counts.edges)
     most = "" if expected.rows_looked_at else "at most "
     rows = [
         ("edges", f"{most}{number(expected.edges)}", number(counts.edges), _off(expected.edges, counts.edges)),
@@ -285,9 +257,6 @@ def plan(manifest: Manifest) -> Section:
             _off(expected.vertices, counts.vertices),
         ),
     ]
-    if manifest.has_lambda:
-        off = _off(expected.replication, copies)
-        rows.append(("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", off))
     if expected.triangles is not None and counts.triangles is not None:
         off = _off(expected.triangles, counts.triangles)
         rows.append(("triangles", number(expected.triangles), number(counts.triangles), off))
@@ -299,7 +268,7 @@ def plan(manifest: Manifest) -> Section:
     table = Table("Expected before the run, and found", ("", "expected>", "found>", "error>"), rows)
     looked = f"The plan read {number(expected.rows_looked_at)} of {number(counts.rows)} rows."
     if most:
-        looked = "The plan read no row: all rows fit one partition, even if each of them is an edge."
+        looked = "The plan read no row: all rows fit one worker, even if each of them is an edge."
     how = manifest.bounding.shards if manifest.has_lambda else None
     parts = counted(len(manifest.partitions) or 1, "partition") if how is None else _shards(how)
     text = [

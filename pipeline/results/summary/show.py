@@ -150,9 +150,7 @@ def _part(manifest: Manifest) -> str:
 
 
 def _partitions(manifest: Manifest) -> Table:
-    names = ["partition", "owned", "ghost", "inner", "peripheral", "cut", "vertices"]
-    if manifest.bounding.shards is not None:
-        names = ["partition", "owned", "inner", "cut", "vertices"]
+    names = ["partition", "owned", "inner", "cut", "vertices"]
     table = grid(*(f"{name}>".replace("partition", _part(manifest)) for name in names))
     for partition in manifest.partitions[:MOST_PARTITIONS]:
         table.add_row(*(f"{getattr(partition, name):,}" for name in names))

@@ -7,7 +7,7 @@ transport that `transport` has opened.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,7 +19,6 @@ from ....kernels.runtime.peers import Address
 from ....kernels.runtime.sizes import SizedArrays
 from ....kernels.shard_sums import ShardSums
 from ...errors import ClusterLost, InternalError
-from ...messages import Bundle, bundle
 from ..edges import ShardEdges
 from ..state import Figures
 from .transport_names import MAILBOXES
@@ -90,14 +89,6 @@ class ShardOnGpu(SizedArrays):
     """The transport of the messages: one of `transport_names`."""
     why: str = ""
     """Why threads relayed messages instead of kernels; empty if kernels sent them or were not asked for."""
-
-    def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardOnGpu:
-        """The part that a checkpoint stores: all of it."""
-        return self
-
-    def resumed(self, edges: ShardEdges) -> tuple[ShardOnGpu, Bundle[Any]]:
-        """The state and an empty bundle."""
-        return self, bundle(self.group, {})
 
     @property
     def sums(self) -> ShardSums:

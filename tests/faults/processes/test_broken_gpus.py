@@ -126,8 +126,8 @@ def test_in_one_process_the_run_ends() -> None:
 
 @pytest.mark.slow
 def test_a_run_goes_on(rows: Path, tmp_path: Path, client: Client) -> None:
-    """The first worker with the error in banding ends. Its replacement stays."""
-    how: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
+    """The first worker with the error in a search ends. Its replacement stays."""
+    how: dict[str, Any] = {"device": "cpu", "method": "fixpoint"}
     left = tmp_path / "left"
 
     def plant(left: str) -> None:
@@ -135,9 +135,9 @@ def test_a_run_goes_on(rows: Path, tmp_path: Path, client: Client) -> None:
 
         from edgemill import kernels
 
-        sound = kernels.cascade
+        sound = kernels.fixpoint
 
-        def cascade(*arguments: Any) -> Any:
+        def fixpoint(*arguments: Any) -> Any:
             try:
                 with open(left, "x") as file:
                     file.write(str(os.getpid()))
@@ -145,7 +145,7 @@ def test_a_run_goes_on(rows: Path, tmp_path: Path, client: Client) -> None:
                 return sound(*arguments)
             raise CUDARuntimeError(700)
 
-        vars(kernels)["cascade"] = cascade
+        vars(kernels)["fixpoint"] = fixpoint
 
     client.wait_for_workers(2, timeout=60)
     client.run(plant, str(left))

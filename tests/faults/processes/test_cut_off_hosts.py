@@ -41,7 +41,7 @@ Events.exchange = strike
 edgemill(sys.argv[1:])
 """
 """The command, which runs another after some exchange."""
-HOW = ["--partitions", "4", "--method", "band", "--device", "cpu"]
+HOW = ["--partitions", "4", "--device", "cpu"]
 HOW += ["--set", "cluster.least_workers=2", "--set", "cluster.waiting_seconds=60"]
 STRIKE_AT = 5
 
@@ -106,7 +106,7 @@ def network(tmp_path: Path) -> Iterator[Network]:
 @pytest.mark.slow
 def test_a_worker_host_is_cut_off(rows: Path, tmp_path: Path, network: Network, trials: Trials) -> None:
     """The worker is cut off in the second of two runs. The first run finds the scheduler by its file."""
-    plain = mine(rows, tmp_path / "plain", partitions=4, method="band", device="cpu")
+    plain = mine(rows, tmp_path / "plain", partitions=4, device="cpu")
     exchanges = plain.manifest.bounding.exchanges
     assert exchanges > STRIKE_AT
     words = ["run", "--input", str(rows), *HOW, *network.settings]

@@ -23,7 +23,7 @@ from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.settings.models import ClusterSettings
 from trials import Trials
 
-HOW: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 4}
 
 
 @pytest.fixture

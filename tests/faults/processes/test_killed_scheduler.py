@@ -64,7 +64,7 @@ def cluster(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def command(rows: Path, out: Path) -> list[str]:
-    settings = ["--partitions", "3", "--method", "band", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
+    settings = ["--method", "band", "--device", "cpu", "--set", "checkpoint.every_exchanges=2"]
     settings += ["--set", "output.report=false", "--set", "cluster.waiting_seconds=5"]
     return ["run", "--input", str(rows), "--output", str(out), *settings]
 
@@ -87,17 +87,16 @@ def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.C
     ("share", "number", "text"),
     [
         (0.5, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://"),
-        pytest.param(0.25, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://", marks=pytest.mark.slow),
         pytest.param(0.75, signal.SIGKILL, "Error: lost the Dask scheduler at tcp://", marks=pytest.mark.slow),
         pytest.param(0.5, signal.SIGSTOP, "Error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
     ],
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
     with cluster(tmp_path / "first") as (first, process):
-        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu", **WITHOUT_REPORT)
+        plain = mine(rows, tmp_path / "plain", method="band", device="cpu", **WITHOUT_REPORT)
         exchanges = plain.manifest.bounding.exchanges
         at = int(share * exchanges)
-        assert at > 3
+        assert at > 2
         ended = struck(rows, tmp_path / "out", first, at, process, number)
         assert ended.returncode == 4, ended.stderr
         assert any(line.startswith(text) for line in ended.stderr.splitlines()), ended.stderr
@@ -110,6 +109,6 @@ def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: flo
     assert result.edges.to_table() == plain.edges.to_table()
     log = map(json.loads, (tmp_path / "out" / "log.jsonl").read_text().splitlines())
     done = [line["exchange"] for line in log if line["event"] == "exchange"]
-    assert done == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
+    assert done == list(range((at - 1) // 2 * 2 + 1, exchanges + 1))  # an interval is done again at most
     assert sorted(os.listdir(tmp_path)) == ["first", "out", "plain"]
     trials("the scheduler is killed, or freezes", "same")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import signal
@@ -19,18 +18,14 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.bounding.rounds import Round
+from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run.attempts import MAX_ATTEMPTS
 from trials import Trials
 
-HOW: dict[str, Any] = {
-    "device": "cpu",
-    "partitioning": {"count": 4, "method": "hash"},
-    "bounding": {"method": "band"},
-}
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 4}
 SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(20)]
 
 
@@ -48,7 +43,7 @@ def tables(result: Result) -> list[pa.Table]:
 def test_a_killed_worker(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: Trials, seed: int
 ) -> None:
-    """Workers are killed at an event of a finished task or exchange. Every other run has its results in files."""
+    """Workers are killed at an event of a finished task or level. Every other run has its results in files."""
     drawn = random.Random(seed)
     if seed % 2:
         monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
@@ -59,12 +54,12 @@ def test_a_killed_worker(
 
         def kill(self: Events, event: str, /, **fields: object) -> None:
             emit(self, event, **fields)
-            if event in ("task_done", "exchange") and next(told) == at:
+            if event in ("task_done", "level") and next(told) == at:
                 killed.append(pids[drawn.choice(sorted(pids))])
                 os.kill(killed[0], signal.SIGKILL)
 
         monkeypatch.setattr(Events, "emit", kill)
-        kept = {"every_exchanges": drawn.choice([1, 5, None])}
+        kept = {"every_seconds": drawn.choice([0.0, 300.0])}
         result = mine(rows, tmp_path / "out", client=client, checkpoint=kept, **HOW)
     assert len(killed) == 1
     assert tables(result) == tables(plain)
@@ -84,12 +79,11 @@ class Started(SchedulerPlugin):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["band", "fixpoint"])
 def test_what_is_kept_of_the_graph_is_not_made_again(
-    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is lost after the graph was saved: its share is read from the checkpoint, not from the input."""
-    save, exchange, started = Checkpoint.save_graph, Events.exchange, Started()
+    save, started = Checkpoint.save_graph, Started()
     with runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
         running: Any = client.cluster
@@ -97,85 +91,70 @@ def test_what_is_kept_of_the_graph_is_not_made_again(
         def save_graph(self: Checkpoint, *arguments: Any) -> None:
             save(self, *arguments)
             client.sync(forget)
+            os.kill(pids[0], signal.SIGKILL)
 
         async def forget() -> None:
             running.scheduler.add_plugin(started, name="started")
 
-        def kill(self: Events, record: Any) -> None:
-            exchange(self, record)
-            if record.exchange == 2:
-                os.kill(pids[0], signal.SIGKILL)
-
         monkeypatch.setattr(Checkpoint, "save_graph", save_graph)
-        monkeypatch.setattr(Events, "exchange", kill)
-        kept = {"every_seconds": 0.0, "every_exchanges": None}
-        monkeypatch.setattr(Checkpoint, "due", lambda self: self.graph is None)  # the graph, and nothing after it
-        result = mine(rows, tmp_path / "out", client=client, checkpoint=kept, **HOW | {"bounding": {"method": method}})
+        monkeypatch.setattr(Checkpoint, "due", lambda self, *_: self.graph is None)  # the graph, and nothing after it
+        result = mine(rows, tmp_path / "out", client=client, checkpoint={"every_seconds": 0.0}, **HOW)
     assert tables(result) == tables(plain)
     restored = {"kept-ids", "kept-edges", "kept-degrees", "kept-rows", "kept-subgraphs"}
-    assert restored <= started.names
-    ingest = {"read", "send-ids", "ids", "numbers", "pairs", "subgraph"}  # extraction has tasks of the other names, too
+    assert restored & started.names
+    ingest = {"read", "send-ids", "ids", "numbers", "pairs", "halves"}  # extraction has tasks of the other names, too
     assert not started.names & ingest
 
 
 class Killing:
-    """Kills a worker after the lineage of an exchange was cut: from the `first` time, `times` in all."""
+    """Kills a worker when the tasks of a search have ended: from the `first` time, `times` in all."""
 
     def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch, first: int, times: int) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
-        self.killed: list[int] = []
-        """Exchanges after which it killed."""
-        forget, emit, forgotten = Round._cut_lineage, Events.emit, itertools.count(1)
+        self.searches = 0
+        search, emit = OnCopies._search, Events.emit
 
-        def forget_and_kill(round_: Round) -> None:
-            forget(round_)
-            if round_._tasks:  # a worker was too busy; the next time will do
-                return
-            if first <= next(forgotten) < first + times:
-                self.killed.append(round_.number)
-                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        def search_and_kill(own: OnCopies, *how: Any) -> list[Any]:
+            states = search(own, *how)
+            self.searches += 1
+            if first <= self.searches < first + times:
+                own.context.engine.peek(states, len_of_iterations)
+                holder = next(iter(client.who_has(states)[states[0].key]))
+                os.kill(client.run(os.getpid, workers=[holder])[holder], signal.SIGKILL)
+            return states
 
         def note(events: Events, event: str, /, **fields: Any) -> None:
             emit(events, event, **fields)
             self.told.append((event, fields))
 
-        monkeypatch.setattr(Round, "_cut_lineage", forget_and_kill)
+        monkeypatch.setattr(OnCopies, "_search", search_and_kill)
         monkeypatch.setattr(Events, "emit", note)
-        monkeypatch.setattr("edgemill.pipeline.bounding.rounds.MOST_TASKS", 0)  # after every exchange
+        monkeypatch.setattr("edgemill.pipeline.plan.choice.LEAST_EDGES", 1)
 
-    def exchanges(self, event: str) -> list[int]:
-        return [fields["exchange"] for name, fields in self.told if name == event]
+    def events(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.told if name == event]
 
 
-@pytest.mark.parametrize(
-    ("method", "every"),
-    [
-        ("band", 3),
-        ("band", None),
-        ("fixpoint", 3),
-        ("fixpoint", None),
-    ],
-)
-@pytest.mark.slow
+def len_of_iterations(state: Any) -> int:
+    return len(state.iterations)
+
+
+SEARCHED: dict[str, Any] = {"device": "cpu", "bounding.carrier": "shared-memory"}
+
+
+@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
 def test_the_search_goes_on_from_what_was_kept_last(
-    rows: Path,
-    plain: Result,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    every: int | None,
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: Any
 ) -> None:
-    """The lost states have no lineage."""
+    """Two workers iterate together. The lost state has no lineage."""
     with runs.two_processes() as client:
-        killing = Killing(client, monkeypatch, first=4, times=1)
-        how = HOW | {"bounding": {"method": method}, "checkpoint": {"every_exchanges": every}}
-        result = mine(rows, tmp_path / "out", client=client, **how)
+        killing = Killing(client, monkeypatch, first=3, times=1)
+        kept: dict[str, Any] = {"every_exchanges": 1}
+        result = mine(rows, tmp_path / "out", client=client, method=method, checkpoint=kept, **SEARCHED)
     assert tables(result) == tables(plain)
-    (at,) = killing.killed
-    assert killing.exchanges("rolled_back") == [at]
-    kept = 0 if every is None else (at - 1) // every * every
     exchanges = list(range(1, result.manifest.bounding.exchanges + 1))
-    assert killing.exchanges("exchange") == [*range(1, at + 1), *exchanges[kept:]]
+    assert len(killing.events("rolled_back")) == 1
+    assert [own["exchange"] for own in killing.events("exchange")] == exchanges
     assert [own.exchange for own in result.manifest.exchanges] == exchanges
 
 
@@ -184,9 +163,6 @@ def test_workers_that_are_lost_again_and_again(rows: Path, tmp_path: Path, monke
     with runs.two_processes() as client:
         killing = Killing(client, monkeypatch, first=1, times=100)
         with pytest.raises(ClusterLost, match="a worker died with unsaved bounding state"):
-            mine(rows, tmp_path / "out", client=client, checkpoint={"every_exchanges": None}, **HOW)
-    furthest, tries = 0, 0
-    for exchange in killing.exchanges("rolled_back"):
-        furthest, tries = (exchange, 1) if exchange > furthest else (furthest, tries + 1)
-        assert tries < MAX_ATTEMPTS
-    assert tries == MAX_ATTEMPTS - 1  # the next one was the last
+            mine(rows, tmp_path / "out", client=client, method="band", **SEARCHED)
+    assert killing.searches == MAX_ATTEMPTS
+    assert len(killing.events("rolled_back")) == MAX_ATTEMPTS - 1

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from dask.sizeof import sizeof
 
-from edgemill.tasks.graph.triangulate import GhostEdges, Reply
 from edgemill.tasks.ingest.numbering import BucketIds
-from edgemill.tasks.messages import Bundle
+from edgemill.tasks.messages import Bundle, Payload
 from edgemill.tasks.publish.early import KnownEdges
 from edgemill.tasks.publish.tables import EdgeEnds
 from foreign import Foreign
 
 
+@dataclass(frozen=True)
+class Ends(Payload):
+    """What is nested in another value."""
+
+    edge: Any
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Reply(Payload):
+    """A value of arrays, and of a value with more of them."""
+
+    edge: Any
+    triangles: Any
+    ends: Ends
+
+    def __len__(self) -> int:
+        return len(self.edge)
+
+
 def reply(make: type | object = np.asarray) -> Reply:
     put = make if callable(make) else np.asarray
     long, short = ([put(np.zeros(1000, kind)) for _ in range(3)] for kind in (np.int64, np.int32))
-    return Reply(short[0], short[1], GhostEdges(short[2], long[0], long[1]))
+    return Reply(short[0], short[1], Ends(short[2], long[0], long[1]))
 
 
 @pytest.mark.parametrize("make", [np.asarray, Foreign])
@@ -34,7 +56,7 @@ def test_arrays_are_counted(make: type) -> None:
 def test_a_shared_array_is_counted_once() -> None:
     """In fields of one value, of values in it, and of mappings."""
     one, other = np.zeros(1000, np.int32), np.zeros(1000, np.int64)
-    value = Reply(one, one, GhostEdges(one, other, other))
+    value = Reply(one, one, Ends(one, other, other))
     for shared in (value, Bundle(0, {1: value, 5: value}, {1: 1000, 5: 1000})):
         assert 12_000 <= sys.getsizeof(shared) <= 13_000
 

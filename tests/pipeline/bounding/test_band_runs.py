@@ -393,7 +393,7 @@ def test_a_limit_among_bands(
 ) -> None:
     """The limit of time comes once two bands have started, which are peeled to their ends."""
     monkeypatch.setattr(peel_bands, "_passed", lambda deadline: len(started.at("band")) >= 2)
-    monkeypatch.setattr(PeelBands, "done", property(lambda self: self.round is not None))
+    monkeypatch.setattr(PeelBands, "done", property(lambda self: self.states is not None))
     result = mine(rows, tmp_path / "out", client=two_workers, **banded("dask"))
     check_intervals(result, plain)
     assert len(started.at("band")) == 2
@@ -523,8 +523,8 @@ def test_shards_where_a_worker_has_no_room_for_all(rows: Path) -> None:
     [
         {"partitions": 1},
         {"partitions": 3},
-        {"bounding.method": "band"},
-        {"bounding.method": "fixpoint"},
+        {"partitions": 1, "bounding.method": "band"},
+        {"partitions": 1, "bounding.method": "fixpoint"},
     ],
 )
 def test_no_bands_where_something_else_is_asked_for(rows: Path, asked: dict[str, Any]) -> None:

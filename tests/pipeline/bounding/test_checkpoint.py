@@ -19,13 +19,12 @@ from hypothesis import strategies as st
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
-from edgemill.pipeline.bounding.ledger import Ledger
+from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.checkpoint.index import opened
 from edgemill.pipeline.checkpoint.made_of import _files
 from edgemill.pipeline.run.inputs.up_to_date import fingerprint
 from edgemill.pipeline.settings.models import CheckpointSettings
-from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
 
@@ -78,7 +77,7 @@ def tables(result: Result) -> list[pa.Table]:
 
 def again(rows: Path, out: Path, **settings: Any) -> Result:
     given: dict[str, Any] = {"device": "cpu", "output.report": False}
-    if "partitioning" not in settings:
+    if not settings.keys() & {"partitioning", "method"}:
         given["partitions"] = 3
     return mine(rows, out, **(given | settings))
 
@@ -257,11 +256,6 @@ def test_a_checkpoint_that_cannot_be_used(
     ("settings", "name"),
     [
         ({"partitions": 99}, "number of shards"),
-        pytest.param(
-            {"partitioning": {"method": "hash", "count": 3}, "method": "band"},
-            "partitioning.method",
-            marks=pytest.mark.slow,
-        ),
         pytest.param({"input.nulls": "drop"}, "input.nulls", marks=pytest.mark.slow),
         pytest.param({"source_column": "dst", "target_column": "src"}, "choice of columns", marks=pytest.mark.slow),
     ],
@@ -273,12 +267,6 @@ def test_other_settings(
     result = again(rows, tmp_path / "out", **settings)
     assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another {name}"]
     assert "read" in stages(result)
-
-
-def test_another_number_of_partitions(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
-    ended(monkeypatch, rows, tmp_path / "out", method="band")
-    result = again(rows, tmp_path / "out", method="band", partitions=2)
-    assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another number of partitions"]
 
 
 def test_another_input(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
@@ -297,29 +285,29 @@ def test_other_ways_to_lambda_go_on(monkeypatch: pytest.MonkeyPatch, rows: Path,
     assert "restore" in stages(result)
 
 
-def ended_in_banding(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, after: int, **settings: Any) -> None:
-    """A run that loses its cluster after some exchanges, with a checkpoint after each."""
-    split, calls = Ledger.split, iter(range(10**6))
+def ended_in_bands(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, after: int, **settings: Any) -> None:
+    """A run that loses its cluster after some iterations, with a checkpoint after each."""
+    search, calls = OnCopies._search, iter(range(10**6))
 
-    def lose(self: Ledger) -> list[Order]:
+    def lose(self: OnCopies, *how: Any) -> list[Any]:
         if next(calls) == after:
             raise ClusterLost("planted")
-        return split(self)
+        return search(self, *how)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "split", lose)
+        patch.setattr(OnCopies, "_search", lose)
         with pytest.raises(ClusterLost, match="planted"):
             again(rows, out, **({"method": "band", "checkpoint": {"every_exchanges": 1}} | settings))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [1, 2, 5, 9])
-@pytest.mark.parametrize("method", ["range", "hash"])
-def test_banding_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, after: int, method: str) -> None:
-    how: dict[str, Any] = {"partitioning": {"count": 3, "method": method}, "method": "band"}
+@pytest.mark.parametrize("after", [1, 2, 5])
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
+def test_a_search_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, after: int, method: str) -> None:
+    how: dict[str, Any] = {"method": method}
     plain = again(rows, tmp_path / "plain", **how)
-    assert plain.manifest.bounding.exchanges > 9
-    ended_in_banding(monkeypatch, rows, tmp_path / "out", after, **how)
+    assert plain.manifest.bounding.exchanges > 5
+    ended_in_bands(monkeypatch, rows, tmp_path / "out", after, **how)
     result = again(rows, tmp_path / "out", **how)
     assert tables(result) == tables(plain)
     assert stages(result) == ["compile", "restore", "restore", "bound", "extract", "publish"]
@@ -334,18 +322,18 @@ def test_banding_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: 
 def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     monkeypatch: pytest.MonkeyPatch, rows: Path, plain: Result, tmp_path: Path
 ) -> None:
-    ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
+    ended_in_bands(monkeypatch, rows, tmp_path / "out", 6)
     kept = place(tmp_path / "out")
     names = sorted(entry.name.rpartition("-")[2] for entry in kept.iterdir() if entry.is_dir())
     assert names == ["1", "6", "7"]  # the graph, and two of bands
     folder = index_of(kept / "progress.json")["folder"]
-    flip(kept / folder / "states-2.zip")
+    flip(kept / folder / "states-0.zip")
     result = again(rows, tmp_path / "out", method="band")
     (told,) = refusals(result)
     assert "is not what was written" in told
     assert tables(result) == tables(plain)
     assert logged(result, "exchange")[0]["exchange"] == 6
-    ended_in_banding(monkeypatch, rows, tmp_path / "again", 6)
+    ended_in_bands(monkeypatch, rows, tmp_path / "again", 6)
     for name in ("progress.json", "progress.before.json"):
         (place(tmp_path / "again") / name).write_text("[]")
     result = again(rows, tmp_path / "again", method="band")
@@ -355,10 +343,10 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
 
 
 def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
-    """It contains the ledger: a changed threshold would change λ."""
-    ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
+    """It names the files: others would change λ."""
+    ended_in_bands(monkeypatch, rows, tmp_path / "out", 6)
     content = (place(tmp_path / "out") / "progress.json").read_bytes()
-    assert opened(content)["search"]["ledger"]["open"]
+    assert opened(content)["files"]["states"] and len(opened(content)["exchanges"]) == 6
     for at in range(0, len(content), max(1, len(content) // 500)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
             with pytest.raises(ValueError, match="it was cut off or changed"):
@@ -366,7 +354,7 @@ def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows
 
 
 def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
-    ended_in_banding(monkeypatch, rows, tmp_path / "out", 3)
+    ended_in_bands(monkeypatch, rows, tmp_path / "out", 3)
     kept = place(tmp_path / "out")
     change_index(kept / "progress.json", made_of={"graph": "graph-of-yesterday"})
     (kept / "progress.before.json").unlink()
@@ -376,7 +364,7 @@ def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, ro
 
 
 def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
-    ended_in_banding(monkeypatch, rows, tmp_path / "out", 4)
+    ended_in_bands(monkeypatch, rows, tmp_path / "out", 4)
     cut = again(rows, tmp_path / "out", max_exchanges=3, method="band")
     assert not cut.converged
     assert cut.manifest.bounding.exchanges == 4

@@ -17,12 +17,13 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InternalError, Result, mine
 from edgemill.pipeline.cluster import session
+from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.stages import exchange
 from edgemill.tasks.messages import Bundle, collect
 
 Mine = Callable[..., Result]
 
-PAYLOADS = ["Pairs", "EdgeParts", "Lists", "Reply", "FallenBounds", "EdgeValues", "VertexValues", "ndarray"]
+PAYLOADS = ["Pairs", "EdgeParts", "EdgeValues", "VertexValues", "ndarray"]
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -34,17 +35,17 @@ def test_lost_mail_ends_the_run(tmp_path: Path, client: Client, monkeypatch: pyt
         return mail
 
     monkeypatch.setattr(exchange, "collect", lose)
-    error = failed(tmp_path, client, "fixpoint")
+    monkeypatch.setattr(Plan, "buckets", 3)
+    error = failed(tmp_path, client)
     assert re.match(r"\d+ rows were sent to receiver \d, and \d+ arrived", error)
 
 
-@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["pairs", "results", "rounds"])
+@pytest.mark.parametrize("name", ["pairs", "results"])
 def test_mail_of_another_exchange_ends_the_run(
-    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, name: str, method: str
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Bundles of the first exchange are delivered in a later one again."""
-    name = method if name == "rounds" else name
+    monkeypatch.setattr(Plan, "buckets", 3)
     parts_for = exchange.Delivery.parts_for
     first: list[Any] = []
 
@@ -55,21 +56,15 @@ def test_mail_of_another_exchange_ends_the_run(
         return [[first[0] for _ in own] for own in found] if of_another else found
 
     monkeypatch.setattr(exchange.Delivery, "parts_for", stale)
-    error = failed(tmp_path, client, method)
+    error = failed(tmp_path, client)
     assert re.match(r"receiver \d of the exchange '.* .*' got rows of '.* .*'", error)
     assert name in error
 
 
-def failed(tmp_path: Path, client: Client, method: str) -> str:
+def failed(tmp_path: Path, client: Client) -> str:
     """The error of a run that leaves no files."""
     with pytest.raises(InternalError) as caught:
-        mine(
-            written(tmp_path),
-            tmp_path / "out",
-            client=client,
-            partitioning={"count": 3, "method": "hash"},
-            bounding={"method": method},
-        )
+        mine(written(tmp_path), tmp_path / "out", client=client, partitions=1)
     assert [note.partition(":")[0] for note in caught.value.__notes__] == ["log of the failed run"]
     said = str(caught.value)
     del caught

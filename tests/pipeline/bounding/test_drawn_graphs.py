@@ -1,4 +1,4 @@
-"""λ of runs on drawn graphs equals the oracle's, for all ids, rows, partitions and methods."""
+"""λ of runs on drawn graphs equals the oracle's, for all ids, rows, shards and methods."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ import runs
 import strategies
 from dense_answers import check_dense
 from edgemill.pipeline import mine
-from edgemill.pipeline.stages.partitioning import METHODS
 from examples import examples
 
 VERTICES = 12
+QUIET: dict[str, Any] = {"ingest": {"rows_per_block": 10}, "output.report": False}
 
 
 DRAWN = given(
     graph=strategies.simple_graphs(VERTICES),
     naming=strategies.namings(VERTICES),
-    partitions=st.sampled_from([1, 2, 3, 5]),
-    partitioner=st.sampled_from(sorted(METHODS)),
-    bounding=st.sampled_from(
-        [{}, {}, {"method": "band"}, {"method": "fixpoint"}, {"method": "fixpoint", "operator": "tridn"}]
+    how=st.sampled_from(
+        [
+            *({"partitioning": {"count": count}} for count in (1, 2, 3, 5)),
+            {"method": "band"},
+            {"method": "fixpoint"},
+            {"method": "fixpoint", "bounding.operator": "tridn"},
+        ]
     ),
     drawn=st.data(),
 )
@@ -53,9 +56,7 @@ def check(
     client: Client,
     graph: strategies.EdgeList,
     naming: strategies.Naming,
-    partitions: int,
-    partitioner: str,
-    bounding: dict[str, Any],
+    how: dict[str, Any],
     drawn: st.DataObject,
 ) -> None:
     rows = drawn.draw(strategies.messy_rows(graph, VERTICES))
@@ -66,10 +67,7 @@ def check(
             Path(folder, "rows.parquet"),
             Path(folder, "out"),
             client=client,
-            partitioning={"count": partitions, "method": partitioner},
-            bounding=bounding,
-            ingest={"rows_per_block": 10},
-            report=False,
+            **QUIET | how,
         )
         found = {name: runs.column(result, name) for name in ("support", "lambda")}
         of_vertices = runs.vertex_column(result, "lambda")

@@ -1,8 +1,7 @@
-"""λ of each edge of real graphs, from Parquet to Parquet: by several numbers of shards, and by bands with
-all partitioners.
+"""λ of each edge of real graphs, from Parquet to Parquet: by peeling alone and in shards, and by the other methods.
 
-The whole matrix, every graph of the catalogue by one partition, by 2, 3, 7 and 16 shards, and by bands in 2, 7 and 16
-partitions by all partitioners:
+The whole matrix, every graph of the catalogue by one partition, by 2, 3, 7 and 16 shards, by bands that are halved and
+by fixpoint iterations:
 `pytest -m "slow or not slow" tests/pipeline/bounding/test_known_graphs.py`
 """
 
@@ -18,20 +17,18 @@ import pytest
 
 from dense_answers import check_dense, dense_answers
 from edgemill.pipeline import Result
-from edgemill.pipeline.stages.partitioning import METHODS
 from edgemill.tasks.verify.result import verify
 from known_graphs import FACEBOOK, SKIP_REASON, KnownGraph, known_graph, known_graphs
 
 Mine = Callable[..., Result]
-PARTITIONERS = tuple(METHODS)
+METHODS = ("band", "fixpoint")
 SHARDS = (2, 3, 7, 16)
-PARTITIONS = (2, 7, 16)
 LARGEST_QUICK = 120_000
 """Edges of graphs that are tried each time: larger graphs are for the whole matrix only."""
 LARGEST_QUICK_IN_MANY = 110_000
 """Edges of graphs that are cut into partitions each time."""
-LARGEST_QUICK_IN_BANDS = 60_000
-"""Edges of graphs on which banding is tried each time."""
+LARGEST_QUICK_OTHERWISE = 60_000
+"""Edges of graphs on which the other methods are tried each time."""
 LARGEST_CHECKED = 200_000
 """Edges of graphs whose dense groups are found the other way too, each time."""
 DN_GRAPHS = json.loads(FACEBOOK.with_name("dn_graphs.json").read_text())
@@ -39,17 +36,16 @@ DN_GRAPHS = json.loads(FACEBOOK.with_name("dn_graphs.json").read_text())
 
 
 def matrix() -> Iterator[object]:
-    """Every case; the quick ones are one partition for each graph, and another count for each second, in turn: shards,
-    and bands for each fourth.
+    """Every case; the quick ones are one partition for each graph, shards for each second, in turn, and another method
+    for each fourth.
     """
-    cases = [(1, "alone"), *((count, "shards") for count in SHARDS)]
-    cases += [(count, partitioner) for count in PARTITIONS for partitioner in PARTITIONERS]
+    cases = [(1, "alone"), *((count, "shards") for count in SHARDS), *((1, method) for method in METHODS)]
     for turn, graph in enumerate(known_graphs()):
         quick = {(1, "alone")} if graph.edges <= LARGEST_QUICK else set()
         if turn % 2 and graph.edges <= LARGEST_QUICK_IN_MANY:
             quick.add((SHARDS[turn // 2 % len(SHARDS)], "shards"))
-            if turn % 4 == 1 and graph.edges <= LARGEST_QUICK_IN_BANDS:
-                quick.add((PARTITIONS[turn // 4 % len(PARTITIONS)], PARTITIONERS[turn // 4 % len(PARTITIONERS)]))
+            if turn % 4 == 1 and graph.edges <= LARGEST_QUICK_OTHERWISE:
+                quick.add((1, METHODS[turn // 4 % len(METHODS)]))
         for count, way in cases:
             marks = [] if (count, way) in quick else [pytest.mark.slow]
             yield pytest.param(graph, count, way, marks=marks, id=f"{graph.name}-{count}-{way}")
@@ -69,22 +65,13 @@ def test_matrix(mined: Mine, graph: KnownGraph, count: int, way: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [127, 128, 129, 130])
-@pytest.mark.parametrize("way", ["shards", "range", "hash"])
-def test_about_128_partitions(mined: Mine, count: int, way: str) -> None:
-    check(mined, known_graph("facebook_combined"), count, way)
-
-
-@needs_catalogue
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [129])
-def test_about_128_partitions_of_a_small_graph(mined: Mine, count: int) -> None:
-    check(mined, known_graph("ppi-yeast-cc"), count, "range")
+def test_about_128_shards(mined: Mine, count: int) -> None:
+    check(mined, known_graph("facebook_combined"), count, "shards")
 
 
 def check(mined: Mine, graph: KnownGraph, count: int, way: str) -> None:
-    """`way` is alone, shards, or a partitioner for banding."""
-    how = {"method": "band", "partitioning.method": way} if way in PARTITIONERS else {}
-    result = mined(graph.path, partitions=count, **how)
+    """`way` is alone, shards, or another method."""
+    result = mined(graph.path, **({"method": way} if way in METHODS else {"partitions": count}))
     counts, lam = result.manifest.counts, result.manifest.lam
     assert (counts.rows, counts.self_loops, counts.duplicates) == (graph.rows, graph.self_loops, graph.duplicates)
     assert (counts.edges, counts.vertices, counts.triangles) == (graph.edges, graph.vertices, graph.triangles)

@@ -13,15 +13,15 @@ from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
+from edgemill.pipeline.bounding import on_copies
 from edgemill.pipeline.cli import edgemill
-from edgemill.tasks.bound import fixpoint
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import _estimate_error, verify
 
 GRAPH = nx.powerlaw_cluster_graph(120, 6, 0.8, seed=4)
-HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "partitions": 1, "method": "fixpoint"}
+HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "method": "fixpoint"}
 STREAM: dict[str, Any] = HOW | {"bounding.operator": "streamdn", "bounding.permutations": 64}
 
 
@@ -67,10 +67,10 @@ def test_verify_and_show_tell_them_apart(result: Result) -> None:
 
 
 def test_without_lambda_there_is_no_error(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wide(subgraph: Any, bounds: Any, done: bool) -> Intervals:
+    def wide(subgraph: Any, bounds: Any) -> Intervals:
         return Intervals(np.zeros_like(subgraph.support), subgraph.support)
 
-    monkeypatch.setattr(fixpoint, "fixpoint_intervals", wide)
+    monkeypatch.setattr(on_copies, "fixpoint_intervals", wide)
     record = mine(rows, tmp_path / "out", **STREAM).manifest.bounding.estimates
     assert record is not None and record.error is None
 
@@ -78,10 +78,9 @@ def test_without_lambda_there_is_no_error(rows: Path, tmp_path: Path, monkeypatc
 def test_what_is_refused(tmp_path: Path) -> None:
     paths = {"input.path": "a", "output.path": "b", "bounding.operator": "streamdn"}
     with pytest.raises(UsageError, match=r"bounding\.operator=streamdn needs bounding\.method=fixpoint"):
-        load_settings(None, paths | {"partitioning.count": 1})
-    for count in ("auto", 2):
-        with pytest.raises(UsageError, match=r"streamdn is for one partition: partitioning\.count=1"):
-            load_settings(None, paths | {"bounding.method": "fixpoint", "partitioning.count": count})
+        load_settings(None, paths)
+    with pytest.raises(UsageError, match=r"=fixpoint works on copies .* leave out partitioning\.count=2"):
+        load_settings(None, paths | {"bounding.method": "fixpoint", "partitioning.count": 2})
     edges = pa.table({"lambda_streamdn": [1, 2], "dst": [2, 3]})
     ends: dict[str, Any] = {"source_column": "lambda_streamdn", "target_column": "dst"}
     with pytest.raises(InputError, match="the column 'lambda_streamdn' of ids has the name of a column"):

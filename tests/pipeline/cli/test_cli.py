@@ -196,7 +196,7 @@ def test_show_prints_the_summary(tmp_path: Path, write_result: WriteResult) -> N
 def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, columns: int) -> None:
     """In a narrow terminal bars and texts shrink; the rest may be wider than the terminal."""
     one, many = write_result(tmp_path), 10**13
-    sizes = dict.fromkeys(("owned", "ghost", "inner", "peripheral", "cut", "vertices"), many)
+    sizes = dict.fromkeys(("owned", "inner", "cut", "vertices"), many)
     manifest = one.model_copy(
         update={
             "partitions": [part.model_copy(update=sizes) for part in one.partitions],

@@ -52,10 +52,10 @@ def tables(result: Result) -> tuple[pa.Table, pa.Table]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("partitions", "method"), [(3, "band"), (7, "band")])
-def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int, method: Any) -> None:
-    result = mine(rows, tmp_path / "out", workers=2, partitions=partitions, method=method)
-    here = mined(rows, partitions=partitions, method=method)
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
+def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, method: Any) -> None:
+    result = mine(rows, tmp_path / "out", workers=2, method=method)
+    here = mined(rows, method=method)
     assert tables(result) == tables(here)
     assert [output.sha256 for output in result.manifest.outputs] == [output.sha256 for output in here.manifest.outputs]
     assert result.manifest.partitions == here.manifest.partitions
@@ -75,7 +75,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
 def test_a_scheduler_by_address(
     tmp_path: Path, mined: Mine, rows: Path, two_workers: Client, bounding: dict[str, Any]
 ) -> None:
-    result = mine(rows, tmp_path / "out", scheduler=address(two_workers), partitions=7, bounding=bounding, **PLAIN)
+    result = mine(rows, tmp_path / "out", scheduler=address(two_workers), bounding=bounding, **PLAIN)
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(two_workers)
 
@@ -106,11 +106,12 @@ def test_arrays_that_travelled_are_of_the_types_that_were_warmed(
 ) -> None:
     with runs.two_processes() as client:
         for method in methods:
+            shards: dict[str, Any] = {"partitions": 5} if method == "auto" else {}
             client.run(warm, "peel" if method == "auto" else method, 5)
-            if method == "auto":
+            if shards:
                 client.run(warm_shards, 1)
             before = client.run(kernel_types)
-            mine(rows, tmp_path / method, client=client, partitions=5, method=method, **PLAIN)
+            mine(rows, tmp_path / method, client=client, method=method, **shards, **PLAIN)
             assert client.run(kernel_types) == before
 
 

@@ -21,7 +21,7 @@ from edgemill.pipeline.monitor.events import Events
 from edgemill.tasks.generate.generate import generate
 from processes import DASK, started
 
-HOW: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 4}
 HOW["output.report"] = False
 SECONDS = 120
 Change = Callable[[LocalCluster, Client], None]

@@ -266,7 +266,7 @@ def test_two_sets_of_ids_are_kept_apart(tmp_path: Path) -> None:
     check(out, rows)
 
 
-@pytest.mark.parametrize("workers", [[], ["--partitions", "2", "--method", "band"]])
+@pytest.mark.parametrize("workers", [[], ["--partitions", "2"]])
 def test_an_id_in_both_columns_is_refused(tmp_path: Path, workers: list[str]) -> None:
     found = command("run", "--input", sales(tmp_path), "--output", tmp_path / "out", "--bipartite", "refuse", *workers)
     assert found.exit_code == 3

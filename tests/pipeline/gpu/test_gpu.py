@@ -28,17 +28,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-BY_SHARDS: list[tuple[dict[str, Any], str]] = [({"count": count}, "peel") for count in (1, 3, 8)]
-BY_BANDS: list[tuple[dict[str, Any], str]] = [
-    ({"count": count, "method": method}, "band") for count in (3, 8) for method in ("range", "hash")
-]
+WAYS: list[tuple[Any, str]] = [(1, "peel"), (3, "peel"), (8, "peel"), ("auto", "fixpoint")]
 
 
-@pytest.mark.parametrize(("how", "schedule"), BY_SHARDS + BY_BANDS)
-def test_equal_to_the_cpu(rows: Path, tmp_path: Path, how: dict[str, Any], schedule: Any) -> None:
+@pytest.mark.parametrize(("count", "method"), WAYS)
+def test_equal_to_the_cpu(rows: Path, tmp_path: Path, count: Any, method: Any) -> None:
     results = [
         mine(rows, tmp_path / "cpu", device="cpu", partitions=1),
-        mine(rows, tmp_path / "gpu", device="gpu", partitioning=how, method=schedule),
+        mine(rows, tmp_path / "gpu", device="gpu", partitions=count, method=method),
     ]
     assert results[0].edges.to_table() == results[1].edges.to_table()
     assert results[0].vertices.to_table() == results[1].vertices.to_table()
@@ -47,8 +44,8 @@ def test_equal_to_the_cpu(rows: Path, tmp_path: Path, how: dict[str, Any], sched
     assert results[0].manifest.device == "cpu"
     manifest = results[1].manifest
     assert "NVIDIA" in manifest.device
-    assert manifest.bounding.method == schedule
-    assert (manifest.bounding.shards is not None) is (schedule == "peel" and how["count"] > 1)
+    assert manifest.bounding.method == method
+    assert (manifest.bounding.shards is not None) is (count in (3, 8))
 
 
 @pytest.mark.parametrize("partitions", [3, 8])
@@ -61,7 +58,6 @@ def test_shards_on_one_gpu(rows: Path, tmp_path: Path, partitions: int) -> None:
     assert shards.exchanges >= shards.rounds >= manifest.bounding.steps > 0
     assert shards.alarms > 0 and shards.bytes > 0 and shards.busiest >= 1
     assert len(manifest.partitions) == partitions
-    assert sum(partition.ghost for partition in manifest.partitions) == 0
     (exchange,) = manifest.exchanges
     assert exchange.messages == shards.alarms + shards.reports + shards.grants
     assert (exchange.settled, exchange.unsettled) == (sum(own.owned for own in manifest.partitions), 0)
@@ -79,12 +75,6 @@ def test_strings_are_numbered_on_the_host(rows: Path, tmp_path: Path) -> None:
     assert results[0].edges.to_table() == results[1].edges.to_table()
 
 
-def test_fixpoint(rows: Path, tmp_path: Path) -> None:
-    peeled = mine(rows, tmp_path / "peel", device="gpu")
-    rounds = mine(rows, tmp_path / "fixpoint", device="gpu", partitions=3, method="fixpoint")
-    assert peeled.edges.to_table() == rounds.edges.to_table()
-
-
 def test_a_graph_with_known_answers(tmp_path: Path) -> None:
     manifest = mine(FACEBOOK, tmp_path / "out", device="gpu").manifest
     assert (manifest.counts.edges, manifest.counts.triangles, manifest.lam.max) == (88234, 1612010, 95)
@@ -92,8 +82,8 @@ def test_a_graph_with_known_answers(tmp_path: Path) -> None:
 
 def test_a_limit_ends_with_intervals(rows: Path, tmp_path: Path) -> None:
     exact = mine(rows, tmp_path / "exact", device="gpu").edges.to_table()["lambda"].to_pylist()
-    bounding = {"method": "band", "max_exchanges": 2}
-    cut = mine(rows, tmp_path / "cut", device="gpu", partitions=3, bounding=bounding)
+    bounding = {"method": "fixpoint", "max_exchanges": 2}
+    cut = mine(rows, tmp_path / "cut", device="gpu", bounding=bounding)
     assert not cut.converged
     table = cut.edges.to_table()
     ends = zip(table["lambda_low"].to_pylist(), exact, table["lambda_high"].to_pylist(), strict=True)
@@ -104,8 +94,8 @@ def test_results_are_spilled_to_the_host(rows: Path, tmp_path: Path) -> None:
     """Without room on the GPU, each result is moved to the host's memory, and back for the tasks that need it."""
     here = mine(rows, tmp_path / "here", device="gpu", partitions=1)
     limit = {"device": "gpu", "device_memory_limit_bytes": 1}
-    for method in ("peel", "band"):
-        spilled = mine(rows, tmp_path / method, partitions=3, cluster=limit, method=method)
+    for name, how in (("peel", {"partitions": 3}), ("fixpoint", {"method": "fixpoint"})):
+        spilled = mine(rows, tmp_path / name, cluster=limit, **how)
         assert spilled.edges.to_table() == here.edges.to_table()
 
 

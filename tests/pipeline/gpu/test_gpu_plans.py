@@ -1,4 +1,4 @@
-"""Plans for workers with GPUs: one partition, shards, or partitions with ghosts on request."""
+"""Plans for workers with GPUs: one partition, or shards."""
 
 from __future__ import annotations
 
@@ -101,12 +101,7 @@ def test_groups_on_request(
     assert (plan.partitions, plan.reason, plan.method) == (groups, reason, "peel")
     assert plan.shards == (groups if groups > 1 else 0)
     if plan.in_shards:
-        assert plan.partitioning == "shards"
-        assert (plan.copies.mean, plan.copies.largest) == (
-            plan.graph.with_triangles,
-            plan.graph.with_triangles / groups,
-        )
-        assert (plan.replication, plan.messages, plan.on_disk, plan.in_waves, plan.at_once) == (1, 0, False, False, 1)
+        assert (plan.on_disk, plan.in_waves) == (False, False)
         assert plan.buckets == groups
         refuse_if_too_large(plan)
 
@@ -130,10 +125,9 @@ def test_compact_rows_where_others_do_not_fit(source: Source) -> None:
             closed = round(tight.edges * tight.graph.with_triangles)
             vertices, moved = tight.graph.vertices.likely, tight.ingest_in_parts
             assert tight.device_bytes == compact_bytes(tight.edges, closed, vertices, moved)
-            assert "for the largest partition in compact rows; " in told(tight, "device")
+            assert "for the partition in compact rows; " in told(tight, "device")
             assert plan_document(tight)["compact_rows"] is True
-            for method in ("band", "fixpoint"):
-                assert not planned(source, replace(capacity, device_bytes=has), method=method).compact_rows
+            assert not planned(source, replace(capacity, device_bytes=has), method="fixpoint").compact_rows
         assert "compact" not in told(roomy, "device")
     assert not planned(source, replace(HERE, device_bytes=0)).compact_rows  # on the CPU
     assert not planned(source, replace(HERE, device_bytes=1), partitions=3).compact_rows  # of shards
@@ -163,7 +157,7 @@ def test_which_rows_are_numbered_in_parts(source: Source) -> None:
     assert planned(source, here).ingest_in_parts
     assert not planned(source, processes(1, here.device_bytes)).ingest_in_parts
     assert not planned(source, here, partitions=2).ingest_in_parts
-    assert not planned(source, here, method="band").ingest_in_parts
+    assert not planned(source, here, method="fixpoint").ingest_in_parts
     assert not planned(source, replace(here, device_bytes=0)).ingest_in_parts
     for other in (
         replace(source, id_range=None),
@@ -181,9 +175,7 @@ def test_a_partition_made_in_parts_has_any_number_of_edges(source: Source, monke
     tight = replace(HERE, device_bytes=int(source.rows * GPU_ROW_BYTES / GPU_FILL) - 2)
     assert planned(source, tight).fits()
     refuse_if_too_large(planned(source, tight))
-    with pytest.raises(
-        OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000"
-    ):
+    with pytest.raises(OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges, over the 2,000"):
         refuse_if_too_large(planned(source, HERE))
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MAX_LOCAL_EDGES", 2000)  # rows that fit at once, but are too many
     assert planned(source, HERE).ingest_in_parts and planned(source, HERE).fits()
@@ -253,23 +245,22 @@ def test_several_gpus_share_a_graph_that_does_not_fit_one(source: Source, monkey
     assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
 
 
-@pytest.mark.parametrize("method", ["band", "fixpoint"])
-@pytest.mark.parametrize("how", ["range", "hash"])
-def test_partitions_with_ghosts_if_asked_for(source: Source, method: str, how: str) -> None:
+def test_one_gpu_iterates(source: Source) -> None:
+    """Fixpoint iterations run on one GPU, and bands are halved on CPUs."""
     for capacity in (HERE, processes(4)):
-        plan = planned(source, capacity, partitioning={"count": 9, "method": how}, method=method)
-        assert (plan.partitions, plan.shards, plan.partitioning, plan.method) == (9, 0, how, method)
+        plan = planned(source, capacity, method="fixpoint")
+        assert (plan.partitions, plan.shards, plan.band_workers, plan.method) == (1, 0, 1, "fixpoint")
         assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES
-        assert "for the largest partition; " in told(plan, "device")
-        assert plan.copies.mean > 1
-    assert planned(source, processes(4), method=method).partitions == 4
+        assert "for the partition; " in told(plan, "device")
+        with pytest.raises(UsageError, match=r"is band, which computes on CPUs: use cluster\.device=cpu"):
+            planned(source, capacity, method="band")
 
 
 def test_a_limit_on_exchanges_is_refused(source: Source) -> None:
     bounding = {"max_exchanges": 3}
     with pytest.raises(UsageError, match="this run would peel: leave it out"):
         planned(source, HERE, partitions=3, bounding=bounding)
-    assert planned(source, HERE, partitions=3, bounding=bounding | {"method": "band"}).method == "band"
+    assert planned(source, HERE, bounding=bounding | {"method": "fixpoint"}).method == "fixpoint"
 
 
 @pytest.mark.parametrize(
@@ -286,15 +277,15 @@ def test_graphs_that_do_not_fit_are_refused(source: Source, capacity: Capacity, 
     plan = planned(source, replace(capacity, device_bytes=100_000), partitions=count)
     assert not plan.fits()
     needed = what.format(r"about \d+\.\d+ [kM]iB on a GPU of 97\.66 kiB")
-    other = r"use bounding\.method=band with more partitions, or use cluster\.device=cpu$"
+    other = r"or use cluster\.device=cpu$"
     with pytest.raises(OutOfRoom, match=f"^{needed}{other}"):
         refuse_if_too_large(plan)
     assert excess(plan).startswith("a GPU's shards would need ~" if plan.in_shards else "the largest would need ~")
 
 
-def test_banding_is_not_told_to_band(source: Source) -> None:
-    plan = planned(source, replace(HERE, device_bytes=300_000), partitions=2, method="band")
-    with pytest.raises(OutOfRoom, match=r"kiB: raise partitioning\.count, or use cluster\.device=cpu$"):
+def test_iterations_that_do_not_fit_are_refused(source: Source) -> None:
+    plan = planned(source, replace(HERE, device_bytes=300_000), method="fixpoint")
+    with pytest.raises(OutOfRoom, match=r"kiB: use bounding\.method=peel, or use cluster\.device=cpu$"):
         refuse_if_too_large(plan)
 
 
@@ -320,9 +311,8 @@ def test_plan_text_of_shards(source: Source) -> None:
     for plan in (here, apart):
         assert told(plan, "partitions") == "3 shards in 3 groups: as partitioning.count says"
         assert told(plan, "tasks").endswith(", and 3 that peel, again after each checkpoint")
-        assert "replication" not in describe(plan)
     document = plan_document(apart)
-    assert (document["partitions"], document["shards"], document["partitioning"]) == (3, 3, "shards")
+    assert (document["partitions"], document["shards"]) == (3, 3)
     assert document["device_bytes"] == apart.device_bytes
 
 

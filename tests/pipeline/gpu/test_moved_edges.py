@@ -49,13 +49,13 @@ def test_no_task_needs_moved_edges(tmp_path: Path, in_parts: bool) -> None:
     source, engine, events = open_source(str(tmp_path)), Watching(), Events()
     blocks, _ = ingesting.read(engine, events, source, plan_blocks(source, 1000), "drop", MemorySpace.HOST)
     buckets = ingesting.number(engine, events, source, blocks, 3, MemorySpace.HOST)
-    owned, degrees = partitioning.partition(engine, events, buckets, 1, "range", MemorySpace.HOST, in_parts)
+    owned, degrees = partitioning.partition(engine, events, buckets, MemorySpace.HOST, in_parts)
     assert [id(own) for own in engine.moved] == [id(own) for own in (*buckets.ids, *buckets.edges) if in_parts]
-    rows, subgraphs, _ = triangulating.triangulate_partitions(engine, events, owned)
+    rows, subgraph, _ = triangulating.triangulate(engine, events, owned)
     assert not engine.brought_back
-    numbers = np.arange(len(owned[0]), dtype=np.int32)
-    found = [SimpleNamespace(support=subgraphs[0].support)], [Intervals(numbers, numbers)]
-    publishing.collect_results(engine, buckets, publishing.Partitions(rows, degrees), *found, in_parts)
+    numbers = np.arange(len(owned), dtype=np.int32)
+    found = [SimpleNamespace(support=subgraph.support)], [Intervals(numbers, numbers)]
+    publishing.collect_results(engine, buckets, publishing.Partitions([rows], degrees), *found, in_parts)
     assert engine.brought_back == ["results"] * in_parts
 
 
@@ -99,7 +99,7 @@ def test_a_run_in_parts(rows: Path, plain: Result, moves: list[int], tmp_path: P
     assert moves and set(moves) == {6}
 
 
-@pytest.mark.parametrize("stage", ["triangulating.triangulate_partitions", "publishing.collect_results"])
+@pytest.mark.parametrize("stage", ["triangulating.triangulate", "publishing.collect_results"])
 def test_edges_move_again_when_a_run_goes_on(
     rows: Path, plain: Result, moves: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 
 import runs
-from edgemill.pipeline.bounding import peeling
+from edgemill.pipeline.bounding import schedule
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
@@ -50,9 +50,9 @@ def test_peeling_tells_of_every_edge(
 
 
 def test_edges_of_several_that_tell_are_added() -> None:
-    counts = [PartitionCounts(part, owned, 0, 0, 0, 0, 0, owned) for part, owned in enumerate((60, 40))]
+    counts = [PartitionCounts(part, owned, owned, 0, 0) for part, owned in enumerate((60, 40))]
     with Events(heard := Heard()) as events:
-        hear = peeling._ProgressListener(events, counts, {0: 60, 1: 40})
+        hear = schedule._ProgressListener(events, counts, {0: 60, 1: 40})
         hear({"part": 1, "level": 3, "unsettled": 10})
         hear({"part": 0, "level": 4, "unsettled": 25})
     told = [(event["level"], event["unsettled"], event["edges"]) for event in heard.events]

@@ -36,7 +36,7 @@ from edgemill.tasks.storage.pointer import set_pointer
 WriteResult = Callable[..., Manifest]
 CLIQUES = [clique for first in range(0, 24, 3) for clique in combinations(range(first, first + 5 + first // 4), 2)]
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
-BANDS: dict[str, Any] = {"partitions": 3, "partitioning.method": "hash", "method": "band"}
+BANDS: dict[str, Any] = {"method": "band"}
 KEPT: dict[str, Any] = {"checkpoint.every_exchanges": 3}
 
 
@@ -125,7 +125,7 @@ def test_while_it_runs(rows: Path, out: Path, client: Client) -> None:
     assert text["state"] == "running"
     assert text["run"].startswith(f"{run_id} of ")
     assert text["stage"].startswith("bound, for 0:00:")
-    assert text["progress"] == f"step {record.step}  exchange 4  {record.unsettled:,} edges unsettled"
+    assert text["progress"] == f"level 0  step {record.step}  exchange 4  {record.unsettled:,} edges unsettled"
     assert text["checkpoint"].startswith("edges and triangles, and the search for lambda up to exchange 3 (")
 
 
@@ -252,7 +252,7 @@ def test_killed(rows: Path, out: Path, client: Client) -> None:
     settings = {**HOW, **BANDS, **KEPT}
     given = make_settings(rows, out, **settings)
     command = ["run", "--input", given.input.path, "--output", str(out), "--device", "cpu", "--method", "band"]
-    command += ["--partitions", "3", "--set", "partitioning.method=hash", "--set", "checkpoint.every_exchanges=3"]
+    command += ["--set", "checkpoint.every_exchanges=3"]
     command += ["--set", "output.report=false"]
     done = subprocess.run([sys.executable, "-c", KILLED, *command], capture_output=True, timeout=120)
     assert done.returncode == -signal.SIGKILL

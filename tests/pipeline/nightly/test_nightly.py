@@ -554,7 +554,7 @@ def test_a_night_that_did_not_converge(edges: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(edges, out, "2026-11-19", *PLAIN).exit_code == 0
     shutil.copytree(out / "2026-11-19", out / "2026-11-18")
-    bounded = ("--partitions", "2", "--method", "band", "--max-exchanges", "1", "--set", "nightly.keep=1")
+    bounded = ("--method", "band", "--max-exchanges", "1", "--set", "nightly.keep=1")
     assert run(edges, out, "2026-11-20", *bounded).exit_code == 5
     assert Series.around(folder_at(out / "2026-11-20"), f"{out}/{{date}}", "2026-11-20")
     assert (out / "latest").readlink() == Path("2026-11-19")

@@ -80,7 +80,7 @@ def test_before_the_first_success(tmp_path: Path, prom: Path, client: Client) ->
 
 
 def test_a_limit_is_no_success(rows: Path, prom: Path, tmp_path: Path, client: Client) -> None:
-    run(rows, tmp_path / "out", client, prom, method="band", partitions=2, max_exchanges=1)
+    run(rows, tmp_path / "out", client, prom, method="band", max_exchanges=1)
     found = told(prom)
     assert found["edgemill_last_run_exit_code"] == NotConverged.exit_code
     assert "edgemill_last_success_time_seconds" not in found

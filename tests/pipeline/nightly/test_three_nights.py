@@ -39,12 +39,11 @@ edgemill(sys.argv[1:])
 SETTINGS = """
 input: {path: 'edges/{date}', complete_marker: _SUCCESS, least_rows: 10}
 output: {path: 'results/{date}', overwrite: true}
-partitioning: {count: 3, method: hash}
 nightly: {keep: 2}
 """
 WAYS = {
     "band": "bounding: {method: band}\ncheckpoint: {every_exchanges: 2}\n",
-    "shards": "checkpoint: {every_seconds: 0}\n",
+    "shards": "partitioning: {count: 3}\ncheckpoint: {every_seconds: 0}\n",
 }
 
 

@@ -132,7 +132,7 @@ def test_summary_of_a_run_cut_short(tmp_path: Path, write_result: WriteResult) -
 
 
 def test_summary_stays_short(tmp_path: Path, write_result: WriteResult) -> None:
-    part = PartitionRecord(partition=0, owned=1, ghost=1, inner=1, peripheral=0, cut=0, vertices=2)
+    part = PartitionRecord(partition=0, owned=1, inner=1, cut=0, vertices=2)
     wide = LambdaRecord(max=1000, sum=500500, histogram=[(value, 1) for value in range(1, 1001)])
     manifest = write_result(tmp_path, partitions=[part] * 130, lambda_low=wide)
     text = shown(manifest)

@@ -8,7 +8,7 @@ import shutil
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine
 from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.messages.sizes import format_bytes
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import limits, row_memory
@@ -33,7 +32,6 @@ from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting
 from edgemill.tasks.estimate.estimate import Estimate, estimate
-from edgemill.tasks.estimate.replication import Copies
 from edgemill.tasks.generate.generate import generate
 
 
@@ -49,8 +47,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
-    settings = make_settings(str(rows), "out", partitions=partitions, method="band")
+    settings = make_settings(str(rows), "out")
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0, in_process=True))
+    plan = replace(plan, partitions=partitions)
     assert plan.buckets == buckets
     # Tasks of other processes exchange more slowly, so a bucket has two threads.
     assert replace(plan, capacity=Capacity(1, threads, 0)).buckets == max(partitions, min(max(threads // 2, 4), 8))
@@ -60,13 +59,10 @@ def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, t
 def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many workers there are: what numbers them is an int16."""
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
-    settings = make_settings(str(rows), "out", method="band")
+    settings = make_settings(str(rows), "out", partitions=MAX_PARTITIONS)
     plan = plan_run(settings, open_input(settings), Capacity(5_000, 16, 0))
     assert plan.source.rows // 0.1 > limits.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
     assert plan.partitions == MAX_PARTITIONS < limits.MOST_BUCKETS
-    assert plan.reason == "the most allowed; of 5,000 workers the others have none"
-    plan = plan_run(settings, plan.source, Capacity(MAX_PARTITIONS, 1, 0))
-    assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
     monkeypatch.setattr("edgemill.pipeline.plan.choice.LEAST_EDGES", 1)
     plan = plan_run(make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, 0))
     assert (plan.partitions, plan.band_workers) == (1, 5_000)
@@ -152,16 +148,11 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("partitions", "method", "what"),
     [
-        (1, "band", r"1 of 1 partitions at once and has 285\.\d\d MiB: raise partitioning\.count, give"),
-        (
-            100,
-            "band",
-            r"1 of 1 blocks, of up to 8,192 rows, at once and has 285\.\d\d MiB: lower ingest\.rows_per_block",
-        ),
+        ("auto", "band", r"one of 1 partitions at once and has 285\.\d\d MiB: use bounding\.method=peel, give"),
         (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 285\.\d\d MiB: lower ingest\.rows_per_block"),
     ],
 )
-def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, what: str) -> None:
+def test_what_cannot_fit_is_refused(rows: Path, partitions: Any, method: str, what: str) -> None:
     settings = make_settings(str(rows), "out", partitions=partitions, method=method)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(1, 2, WORKER_BYTES))
@@ -214,7 +205,7 @@ def test_shards_that_cannot_fit_are_refused(
     settings = make_settings(str(rows), "out", partitions=1)
     plan = plan_run(settings, open_input(settings), Capacity(workers, 2, WORKER_BYTES))
     assert (plan.shards, plan.on_disk) == (2, True)
-    told = rf"MiB for 1 of 1 groups of shards at once and has 285\.00 MiB: {more}, give workers more memory"
+    told = rf"MiB for one of 1 groups of shards at once and has 285\.00 MiB: {more}, give workers more memory"
     with pytest.raises(OutOfRoom, match=told):
         refuse_if_too_large(plan)
 
@@ -234,22 +225,13 @@ def test_shards_on_gpus_that_may_fit_are_not_refused(rows: Path) -> None:
         refuse_if_too_large(over)
 
 
-@pytest.mark.parametrize("method", ["auto", "range", "hash"])
-def test_auto_places_by_range(rows: Path, method: str) -> None:
-    settings = make_settings(str(rows), "out", partitions=4, method="band", partitioning={"method": method})
-    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
-    assert plan.partitioning == ("range" if method == "auto" else method)
-    assert plan.copies == estimate(plan.source, settings.ingest.sample_rows).copies(plan.partitioning, 4)
-
-
 def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)
     monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
-    settings = make_settings(str(rows), "out", partitions=2, method="band")
+    settings = make_settings(str(rows), "out", method="band")
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
-    with pytest.raises(
-        OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000 "
-    ):
+    told = r"of 1 partitions would hold about \d,\d{3} edges, over the 2,000 allowed: use bounding\.method=peel$"
+    with pytest.raises(OutOfRoom, match=told):
         refuse_if_too_large(plan)
     settings = make_settings(str(rows), "out", partitions=2)
     for workers, more in ((2, "start more workers"), (3, "raise partitioning.count")):
@@ -257,20 +239,6 @@ def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: p
         told = rf"of 2 groups of shards would hold about \d,\d{{3}} edges, over the 2,000 allowed: {re.escape(more)}$"
         with pytest.raises(OutOfRoom, match=told):
             refuse_if_too_large(plan)
-
-
-@pytest.mark.parametrize("basis", ["estimated", "assumed"])
-def test_assumed_copies_refuse_nothing(rows: Path, basis: Literal["estimated", "assumed"]) -> None:
-    """A run may make fewer copies than are assumed: that these would not fit is no reason to refuse it."""
-    settings = make_settings(str(rows), "out", partitions=4, method="band")
-    plan = plan_run(settings, open_input(settings), Capacity(1, 1, WORKER_BYTES + 2_000_000))
-    plan = replace(plan, copies=Copies(50.0, 10.0, basis))
-    assert ("tight" in describe(plan)) == (basis != "estimated")
-    if basis != "estimated":
-        refuse_if_too_large(plan)
-        return
-    with pytest.raises(OutOfRoom, match="a worker would need about"):
-        refuse_if_too_large(plan)
 
 
 def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,51 +251,6 @@ def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: 
     ):
         refuse_if_too_large(plan)
     assert plan_run(make_settings(str(rows), "s3://bucket/out"), plan.source, plan.capacity).disk_bytes is None
-
-
-def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("plan", "fit"):
-        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.FILL", 1.0)
-        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.WORKER_BYTES", 0)
-    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
-    settings = make_settings(str(rows), "out", method="band")
-    source = open_input(settings)
-    roomy = plan_run(settings, source, Capacity(2, 1, 0))
-    assert (roomy.partitions, roomy.reason) == (2, "one for each worker")
-    limit = roomy.worker_bytes // 2
-    plan = plan_run(settings, source, Capacity(2, 1, limit))
-    assert plan.fits() and plan.partitions > 2
-    settings = make_settings(str(rows), "out", partitions=plan.partitions // 2, method="band")
-    half = plan_run(settings, source, Capacity(2, 1, limit))
-    assert not half.fits()
-    assert plan.reason.startswith(f"with {half.partitions} a worker would need ~")
-    assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
-
-
-def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads work at one together rather than that there are more of them, which would hold more copies."""
-    for module in ("plan", "fit"):
-        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.FILL", 1.0)
-        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.WORKER_BYTES", 1000)
-    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
-    settings = make_settings(str(rows), "out", method="band")
-    source = open_input(settings)
-    roomy = plan_run(settings, source, Capacity(1, 4, 0))
-    limit = 1000 + roomy.partition_bytes // 2
-    one, four = (plan_run(settings, source, Capacity(1, threads, limit)) for threads in (1, 4))
-    assert one.partitions == four.partitions > 1
-    assert one.fits() and four.fits() and four.in_waves
-    assert (one.at_once, four.at_once, four.most_at_once) == (1, 1, 4)
-    assert not [line for line in describe(one).splitlines() if line.startswith("at once")]
-    (line,) = (line for line in describe(four).splitlines() if line.startswith("at once"))
-    needed, has = map(format_bytes, (1000 + 4 * four.partition_bytes, limit))
-    assert line == f"at once      1 partition a worker, with 4 threads each: 4 would need ~{needed}, over 100% of {has}"
-    some = replace(four, capacity=Capacity(1, 4, 1000 + 3 * four.partition_bytes))
-    assert (some.at_once, some.in_waves, some.fits()) == (3, True, True)
-    assert some.worker_bytes == 1000 + 3 * four.partition_bytes
-    plenty = replace(four, capacity=Capacity(1, 4, four.unspilled_bytes))
-    assert (plenty.at_once, plenty.in_waves) == (4, False)
-    assert replace(four, capacity=Capacity(1, 4, 1)).at_once == 1  # which is refused
 
 
 def test_auto_does_not_split_in_vain(rows: Path) -> None:
@@ -347,13 +270,12 @@ def test_next_to_no_rows(tmp_path: Path, count: int, text: bool) -> None:
 
 
 def test_what_is_told(rows: Path, tmp_path: Path) -> None:
-    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", partitions=4, method="band"))
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", method="band"))
     lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
     assert lines["sample"] == "all rows read"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
-    assert lines["partitions"] == "4 by range: as partitioning.count says"
-    assert re.fullmatch(r"~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"])
-    assert re.fullmatch(r"~\d\d,\d00 ids \(~[\d.]+ kiB\) in all, at most 12 parcels an exchange", lines["messages"])
+    assert lines["partitions"] == "1: one worker holds them all"
+    assert lines["tasks"].endswith(", and 1 that iterates, again after each checkpoint")
     assert lines["fits"] == "yes"
     part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
     lines = dict(line.split(maxsplit=1) for line in describe(part).splitlines())
@@ -362,12 +284,10 @@ def test_what_is_told(rows: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
-    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2, method="band").manifest
+    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2).manifest
     assert manifest.plan is not None
     assert (manifest.plan.rows_looked_at, manifest.plan.edges) == (manifest.counts.rows, manifest.counts.edges)
     assert manifest.plan.vertices == manifest.counts.vertices
-    held = sum(part.owned + part.ghost for part in manifest.partitions) / manifest.counts.edges
-    assert manifest.plan.replication == pytest.approx(held, rel=0.1)
     written = (tmp_path / "out" / "manifest.json").read_text()
     assert '"plan"' in written
     assert Manifest.model_validate(json.loads(written) | {"plan": None}).plan is None  # of an earlier release
@@ -448,8 +368,8 @@ def test_rows_are_looked_at_where_they_may_change_something(
     assert alone is not None
     assert alone.partitions == 1
     assert planning.plan_without_sample(settings, source, Capacity(4, 2, 0, device - 1000)) is None
-    banded = make_settings(str(rows), "out", partitions=4, method="band")
-    assert planning.plan_without_sample(banded, source, Capacity(4, 2, 0, 2**36)) is None
+    studied = make_settings(str(rows), "out", method="fixpoint")
+    assert planning.plan_without_sample(studied, source, Capacity(4, 2, 0, 2**36)) is None
     free = shutil.disk_usage(tmp_path)._replace(free=known.graph.output_bytes // 2)
     monkeypatch.setattr("edgemill.pipeline.plan.choice.shutil.disk_usage", lambda folder: free)
     assert planning.plan_without_sample(settings, source, roomy) is not None

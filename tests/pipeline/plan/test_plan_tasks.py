@@ -57,21 +57,13 @@ class Count:
 
 
 @pytest.mark.parametrize(
-    ("method", "partitions", "waves"),
-    [
-        pytest.param("range", 5, False, marks=pytest.mark.slow),
-        ("shards", 5, False),
-        pytest.param("shards", 2, True, marks=pytest.mark.slow),
-        pytest.param("range", 4, True, marks=pytest.mark.slow),
-        pytest.param("hash", 5, False, marks=pytest.mark.slow),
-    ],
+    ("partitions", "waves"), [(1, False), (5, False), pytest.param(2, True, marks=pytest.mark.slow)]
 )
 def test_a_plan_counts_tasks(
     rows: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     two_workers: Client,
-    method: str,
     partitions: int,
     waves: bool,
 ) -> None:
@@ -79,26 +71,24 @@ def test_a_plan_counts_tasks(
         monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
     counted = Count(monkeypatch)
     how: dict[str, Any] = {"device": "cpu", "partitions": partitions}
-    if method != "shards":
-        how |= {"method": "band", "partitioning.method": method}
     how |= {"ingest": {"rows_per_block": 1500}, "checkpoint": {"every_seconds": None}}
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
     plan = plan_run(settings, open_input(settings), Engine.connect(two_workers, "plan").capacity)
     mine(rows, tmp_path / "out", client=two_workers, **how)
-    assert plan.in_shards is (method == "shards")
+    assert plan.in_shards is (partitions > 1)
     assert 0.85 * plan.tasks <= counted.tasks <= 1.05 * plan.tasks
 
 
-@pytest.mark.parametrize(("method", "partitions", "threads"), [("band", 3, 2), ("auto", 1, 2), ("auto", 1, 4)])
+@pytest.mark.parametrize(
+    ("asked", "threads"), [({"method": "band"}, 2), ({"partitions": 3}, 2), ({"partitions": 3}, 4)]
+)
 def test_in_one_process(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, partitions: int, threads: int
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], threads: int
 ) -> None:
     counted = Count(monkeypatch)
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "method": method}
-    how["threads_per_worker"] = threads
-    manifest = mine(rows, tmp_path / "out", **how).manifest
+    how: dict[str, Any] = {"device": "cpu", "threads_per_worker": threads} | asked
+    mine(rows, tmp_path / "out", **how)
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
-    assert len(manifest.partitions) == partitions
     assert counted.tasks == make_plan(settings).tasks
 
 
@@ -108,8 +98,7 @@ def test_they_grow_by_the_square_of_the_buckets() -> None:
     many = replace(few, placed=False, homes=False)
     large = replace(many, buckets=64, partitions=64)
     twice = replace(many, buckets=128, partitions=128)
-    assert 3 < twice.tasks("range") / large.tasks("range") < 4
-    assert few.tasks("range") < many.tasks("range") / 2
-    assert many.tasks("hash") < many.tasks("range")
+    assert 3 < twice.tasks(True) / large.tasks(True) < 4
+    assert few.tasks(True) < many.tasks(True) / 2
     here = replace(many, apart=False)
-    assert here.tasks("range") < many.tasks("range") / 4
+    assert here.tasks(True) < many.tasks(True) / 3

@@ -102,7 +102,7 @@ def test_a_result_without_groups_says_why(tmp_path: Path, rows: Path, client: Cl
     assert "temporary, removed from" in " ".join(html(result).text)
     empty = runs.write_rows(tmp_path / "empty.parquet", [])
     assert "svg" not in html(mine(empty, client=client)).tags
-    limited = mine(rows, client=client, method="band", partitions=3, max_exchanges=1)
+    limited = mine(rows, client=client, method="band", max_exchanges=1)
     whole = " ".join(html(limited).text)
     assert (
         "edges have an interval instead of lambda" in whole

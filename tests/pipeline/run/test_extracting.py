@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Client
 
 from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.stages import extracting
 from edgemill.tasks.generate.generate import generate
 from known_graphs import FACEBOOK
@@ -60,9 +62,9 @@ def test_one_task_counts_the_triangles_of_few_edges(
     assert after[: after.index("triangles") + 1] == ["send-dn-edges", "dn-edges", "triangles"]
 
 
-@pytest.mark.parametrize(("clique", "counts"), [(True, [3]), pytest.param(False, [1], marks=pytest.mark.slow)])
-def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clique: bool, counts: list[int]
+@pytest.mark.parametrize(("clique", "counts"), [(True, [2]), pytest.param(False, [1], marks=pytest.mark.slow)])
+def test_groups_are_as_many_as_what_is_left_of_the_graph_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two_workers: Client, clique: bool, counts: list[int]
 ) -> None:
     """All edges of a clique are in a DN-graph, and few of facebook. Beside the clique is a star: its component is a
     leaf that is none, and the last bucket has no edge.
@@ -82,7 +84,7 @@ def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
     monkeypatch.setattr(extracting, "sum_in_one_task", sum_in_one_task)
     rows = [*combinations(range(12), 2), *((12, leaf) for leaf in range(13, 35))]
     path = write_rows(tmp_path / "rows.parquet", rows) if clique else FACEBOOK
-    check_dense(mine(path, tmp_path / "out", device="cpu", partitions=3, method="band"))
+    check_dense(mine(path, tmp_path / "out", client=two_workers, device="cpu", partitions=2))
     assert found == counts
 
 
@@ -101,9 +103,9 @@ def test_no_task_has_the_outlines_of_many_buckets(
     monkeypatch.setattr("edgemill.pipeline.stages.extracting.FAN_IN", 2)
     how: dict[str, Any] = {
         "output.report": False,
-        "method": "band",
         "cluster": {"device": "cpu", "threads_per_worker": 2},
     }
-    result = mine(communities, tmp_path / "out", partitions=7, **how)
+    monkeypatch.setattr(Plan, "buckets", 7)
+    result = mine(communities, tmp_path / "out", **how)
     assert joins == [4, 2, 1]
     check_dense(result)

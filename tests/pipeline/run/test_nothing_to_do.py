@@ -17,6 +17,7 @@ from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.checkpoint.index import checkpoint_place
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.messages.setting_names import with_flags
+from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at
@@ -215,15 +216,16 @@ def test_a_log_that_is_gone_is_no_reason_to_run(rows: Path, out: Path) -> None:
 
 
 @pytest.mark.slow
-def test_fewer_partitions_leave_no_stale_file(tmp_path: Path) -> None:
+def test_fewer_buckets_leave_no_stale_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of the folder, which do not look at the manifest, see the rows of the last run alone."""
     import pyarrow.parquet as pq
 
     rows, out = tmp_path / "rows", tmp_path / "out"
     generate("erdos-renyi", str(rows), files=2, seed=1, vertices=60, edges=300)
-    for partitions in (5, 2, 1):
-        assert run(rows, out, "--overwrite", "--method", "band", "--partitions", str(partitions)).exit_code == 0
+    for buckets in (5, 2, 1):
+        monkeypatch.setattr(Plan, "buckets", buckets)
+        assert run(rows, out, "--overwrite", "--method", "band").exit_code == 0
         manifest = Result(out).manifest
-        assert len(list((out / "edges").iterdir())) == len(list((out / "vertices").iterdir())) == partitions
+        assert len(list((out / "edges").iterdir())) == len(list((out / "vertices").iterdir())) == buckets
         assert pq.read_table(out / "edges").num_rows == manifest.counts.edges
         assert pq.read_table(out / "vertices").num_rows == manifest.counts.vertices

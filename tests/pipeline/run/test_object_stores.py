@@ -29,6 +29,7 @@ from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.output.lock_owner import LockOwner
 from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
+from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.tasks.errors import EdgemillError, StoreLost
 from edgemill.tasks.generate.generate import generate
@@ -543,7 +544,8 @@ def test_a_store_that_goes_away_while_a_result_is_read(
 ) -> None:
     """Its manifest, a footer, or rows: no answer is no damage, and no mistake that `verify` finds."""
     out = Folder(f"memory://goes-away {next(_numbers)}/result")
-    run(rows, out, client, method="band")  # in two buckets: files enough
+    monkeypatch.setattr(Plan, "buckets", 2)  # files enough
+    run(rows, out, client)
     files = type(out.files)
     asked = itertools.count(1)
 
@@ -693,7 +695,7 @@ def test_an_object_that_is_replaced_during_a_run(
 @pytest.mark.slow
 def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
     """The same command follows the dead run's lock, clears what it left, and goes on from its checkpoint."""
-    place, settings = Folder("s3://bucket/killed", s3), ["--partitions", "2", "--method", "band"]
+    place, settings = Folder("s3://bucket/killed", s3), ["--partitions", "2"]
     settings += ["--set", "checkpoint.every_exchanges=2"]
     command = ["run", "--input", str(rows), "--output", place.url, "--device", "cpu", *settings]
     with start(s3, tmp_path, KILLED, *command) as killed:

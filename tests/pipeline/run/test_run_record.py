@@ -24,13 +24,12 @@ Mine = Callable[..., Result]
 
 CASES: list[tuple[int, str, dict[str, Any]]] = [
     (1, "peel", {}),
-    (1, "band", {"method": "band"}),
     (4, "peel", {}),
-    (4, "band", {"method": "band"}),
-    (4, "fixpoint", {"method": "fixpoint"}),
-    (4, "fixpoint", {"method": "fixpoint", "operator": "tridn"}),
+    (1, "band", {"method": "band"}),
+    (1, "fixpoint", {"method": "fixpoint"}),
+    (1, "fixpoint", {"method": "fixpoint", "operator": "tridn"}),
 ]
-QUICK = (CASES[0], *CASES[2:5])
+QUICK = CASES[:4]
 
 
 @pytest.fixture(
@@ -45,11 +44,11 @@ def case(request: pytest.FixtureRequest) -> tuple[int, str, dict[str, Any]]:
 def test_manifest_and_log(tmp_path: Path, mined: Mine, case: tuple[int, str, dict[str, Any]]) -> None:
     partitions, method, bounding = case
     generate("rmat", str(tmp_path / "rows"), files=2, seed=3, scale=8, edge_factor=8)
-    result = mined(tmp_path / "rows", partitioning={"count": partitions, "method": "hash"}, bounding=bounding)
+    result = mined(tmp_path / "rows", partitions=partitions, bounding=bounding)
     manifest, counts = result.manifest, result.manifest.counts
 
     assert set(manifest.versions) == {"edgemill", "dask", "distributed", "numba", "numpy", "pyarrow", "python"}
-    assert manifest.settings["partitioning"] == {"count": partitions, "method": "hash"}
+    assert manifest.settings["partitioning"] == {"count": partitions}
     assert manifest.settings["output"]["path"] == str(result.path)
     assert manifest.started < manifest.finished
     written = [(str(f), f.stat().st_size, pq.read_metadata(f).num_rows) for f in sorted((tmp_path / "rows").iterdir())]
@@ -63,7 +62,7 @@ def test_manifest_and_log(tmp_path: Path, mined: Mine, case: tuple[int, str, dic
     assert (manifest.lam.max, manifest.lam.sum) == (max(lam), sum(value * edges for value, edges in lam.items()))
     assert (manifest.converged, manifest.unsettled, manifest.lambda_high) == (True, 0, None)
 
-    check_partitions(result, 1 if method == "peel" else partitions)
+    check_partitions(result)
     check_exchanges(result, method)
     for output in manifest.outputs:
         content = (result.path / output.path).read_bytes()
@@ -74,16 +73,12 @@ def test_manifest_and_log(tmp_path: Path, mined: Mine, case: tuple[int, str, dic
     check_log(result)
 
 
-def check_partitions(result: Result, partitions: int) -> None:
-    records = result.manifest.partitions
-    assert [record.partition for record in records] == list(range(partitions))
+def check_partitions(result: Result) -> None:
+    (record,) = result.manifest.partitions  # one worker here, so one group of shards
     owned = result.manifest.counts.edges
     if result.manifest.bounding.shards is not None:  # which have no edges without triangles
         owned = sum(1 for support in runs.column(result, "support").values() if support)
-    assert sum(record.owned for record in records) == owned
-    assert all(record.inner + record.peripheral + record.cut == record.owned for record in records)
-    alone = partitions == 1
-    assert all((record.ghost == record.peripheral == record.cut == 0) is alone for record in records)
+    assert (record.partition, record.owned, record.inner, record.cut) == (0, owned, owned, 0)
 
 
 def check_exchanges(result: Result, method: str) -> None:
@@ -101,7 +96,7 @@ def check_exchanges(result: Result, method: str) -> None:
     assert all((record.bytes > 0) is (record.messages > 0) for record in exchanges)
     assert all(record.seconds > 0 for record in exchanges)
     assert (exchanges[-1].unsettled, exchanges[-1].open_bands, exchanges[-1].messages) == (0, 0, 0)
-    assert (sum(record.messages for record in exchanges) > 0) is (len(manifest.partitions) > 1)
+    assert not any(record.messages for record in exchanges)  # one worker has nobody to tell
 
 
 def check_shards(result: Result) -> None:

@@ -1,6 +1,6 @@
-"""The stages of a run without a cluster: from Parquet to subgraphs, and from results to files.
+"""The stages of a run without a cluster: from Parquet to the subgraph, and from results to files.
 
-The schedules of bounding, which lie between the two, are in bounding.py.
+The methods that find λ, which lie between the two, are in bounding.py.
 """
 
 from __future__ import annotations
@@ -9,37 +9,38 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
-from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing, triangulating
+from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing
 from edgemill.pipeline.stages.early_edges import EarlyEdges, collect_supports
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks import ingest as steps
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph
+from edgemill.tasks.graph.triangulate import count_triangles
 from edgemill.tasks.ingest.numbering import BucketEdges
 from edgemill.tasks.inputs.sources import Source, plan_blocks
 from edgemill.tasks.messages import Bundle, collect
-from edgemill.tasks.partition import Partitioner
 from edgemill.tasks.publish import lambda_columns as publish
 from edgemill.tasks.publish.writing import OutputFile, TableFormat
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """The graph in buckets and in partitions."""
+    """The graph in buckets and on one worker."""
 
     rows: ingesting.RowCounts
     buckets: ingesting.Buckets
     degrees: list[steps.BucketDegrees]
-    partitioner: Partitioner
-    owned: list[steps.OwnedEdges]
+    owned: steps.OwnedEdges
+    groups: list[steps.OwnedRows]
+    """Rows of the edges, divided among the groups that publish them."""
 
     @property
     def ids(self) -> list[steps.BucketIds]:
@@ -69,22 +70,21 @@ def exchange(
 
 def ingest(
     source: Source,
-    partitions: int = 1,
-    method: Literal["range", "hash"] | Partitioner = "range",
+    groups: int = 1,
     buckets: int | None = None,
     rows_per_block: int = 2_000_000,
     space: MemorySpace = MemorySpace.HOST,
 ) -> Ingested:
-    """From Parquet to the edges each partition owns, with as many buckets as partitions unless given.
-
-    `method` may also be a partitioner of that many partitions.
-    """
+    """From Parquet to all edges on one worker, with as many buckets as groups unless given."""
     engine, events = SequentialEngine(), Events()
     blocks, rows = ingesting.read(engine, events, source, plan_blocks(source, rows_per_block), "drop", space)
-    made = ingesting.number(engine, events, source, blocks, buckets or partitions, space)
+    made = ingesting.number(engine, events, source, blocks, buckets or groups, space)
     graph = order_buckets(made.edges, space)
-    partitioner = partitioning.choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
-    return Ingested(rows, made, graph.degrees, partitioner, partitioning.collect_owned(graph, partitioner))
+    owned = partitioning.collect_owned(graph)
+    of_groups = [
+        steps.OwnedRows(group, owned.bucket[group::groups], owned.row[group::groups]) for group in range(groups)
+    ]
+    return Ingested(rows, made, graph.degrees, owned, of_groups)
 
 
 def order_buckets(edges: Sequence[BucketEdges], space: MemorySpace = MemorySpace.HOST) -> OrderedGraph:
@@ -92,16 +92,16 @@ def order_buckets(edges: Sequence[BucketEdges], space: MemorySpace = MemorySpace
     return partitioning.order_by_degree(SequentialEngine(), edges, edges[0].all_vertices, space)
 
 
-def subgraphs(owned: Sequence[steps.OwnedEdges]) -> list[Subgraph]:
-    """From the edges each partition owns to its subgraph."""
-    return triangulating.build_subgraphs(SequentialEngine(), owned)
+def subgraph(owned: steps.OwnedEdges) -> Subgraph:
+    """From all edges to those with triangles."""
+    return build_subgraph(owned, count_triangles(owned))
 
 
 def extract(
     ingested: Ingested, results: Sequence[publish.BucketResults], space: MemorySpace = MemorySpace.HOST
 ) -> extracting.Groups:
     """The dense groups, by the λ of all edges. Triangles are counted in shards only on the host."""
-    partitions = len(ingested.owned) if space is MemorySpace.HOST else 1
+    partitions = len(ingested.groups) if space is MemorySpace.HOST else 1
     graph = extracting.KnownLambda(ingested.edges, ingested.degrees, results, ingested.starts)
     return extracting.extract(SequentialEngine(), Events(), graph, partitions, space)
 
@@ -116,7 +116,7 @@ class Published:
 
 
 Answers = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
-"""Support, lower and upper end of λ of each owned edge of a partition."""
+"""Support, lower and upper end of λ of each edge of a group."""
 
 
 def publish_results(
@@ -129,12 +129,12 @@ def publish_results(
     early: bool = False,
     row_group_rows: int = 1_000_000,
 ) -> Published:
-    """From each partition's answers about its owned edges to files below `folder`, `files` of each bucket.
+    """From each group's answers about its edges to files below `folder`, `files` of each bucket.
 
     With `early`, all columns of edges but those of λ are encoded first, as in runs on GPUs.
     """
     engine = SequentialEngine()
-    sent = [(steps.rows_to_publish(own), *answer) for own, answer in zip(ingested.owned, answers, strict=True)]
+    sent = [(own, *answer) for own, answer in zip(ingested.groups, answers, strict=True)]
     bundles = exchanges.send(engine, "send-results", "results", publish.send_results, sent)
     results = exchanges.exchange(
         engine, "results", bundles, publish.collect_results, [(own,) for own in ingested.edges]

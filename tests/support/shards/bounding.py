@@ -1,103 +1,99 @@
-"""The schedules of bounding with no Dask: partitions in one loop, mail handed over between exchanges."""
+"""The methods that find λ of a graph on one worker, or on several in threads, with no Dask."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from edgemill import kernels
-from edgemill.pipeline.bounding.ledger import Ledger
-from edgemill.tasks.bound import band as banding
-from edgemill.tasks.bound import fixpoint as rounds
+from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.tasks.bands.copies import graph_copy
+from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bound.bisection import Halves, bisection_intervals, halve_bands, start_halves
+from edgemill.tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.graph.subgraph import Subgraph
-from edgemill.tasks.messages import Bundle, collect
+from edgemill.tasks.shards import MemoryCarrier
 
-Schedule = Callable[[Sequence[Subgraph]], list[Intervals]]
-
-
-def highest(subgraphs: Sequence[Subgraph]) -> int:
-    """A value that no λ exceeds."""
-    supports = np.concatenate([kernels.to_host(subgraph.support) for subgraph in subgraphs])
-    return banding.highest_lambda(np.bincount(supports[supports > 0]))
+Method: TypeAlias = Callable[[Subgraph], Intervals]
 
 
-def band(subgraphs: Sequence[Subgraph], max_exchanges: int | None = None) -> list[Intervals]:
-    """Banding; after `max_exchanges` it ends with the intervals of that moment."""
-    graphs = list(subgraphs)
-    partitions = range(len(graphs))
-    top = highest(graphs)
-    ledger = Ledger(top, [graph.counts.local for graph in graphs])
-    states = [banding.start_bands(graph, top) for graph in graphs]
-    batches: list[list[list[banding.Order]]] = [[] for _ in partitions]
-    mail: list[Bundle[Any]] = []
-    orders, exchanges = ledger.start(), 0
-    while ledger.open_bands and (max_exchanges is None or exchanges < max_exchanges):
-        if orders:
-            for waiting in batches:
-                waiting.append(orders)
-        reports, sent = {}, []
-        for p in sorted(ledger.concerned(orders) | {q for bundle in mail for q in bundle.parts}):
-            states[p], bundle, reports[p] = banding.band_exchange(
-                graphs[p], states[p], batches[p], ledger.floor, collect(p, mail)
-            )
-            batches[p] = []
-            sent.append(bundle)
-        mail = sent
-        ledger.record(reports)
-        orders = ledger.split()
-        exchanges += 1
-    if orders:
-        for waiting in batches:
-            waiting.append(orders)
-    upper = ledger.upper_ends()
-    return [banding.band_intervals(graphs[p], states[p], batches[p], upper) for p in partitions]
+def in_threads(workers: int, search: Callable[[Sums], Any]) -> list[Any]:
+    """[workers] what a search gives on each of several workers."""
+
+    def on(carrier: MemoryCarrier) -> Any:
+        with kernel_threads(1):
+            try:
+                return search(Sums(carrier))
+            except BaseException:
+                carrier.abandon()
+                raise
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(on, MemoryCarrier.open(workers)))
 
 
-def fixpoint(
-    subgraphs: Sequence[Subgraph], operator: rounds.Operator = "hindex", max_exchanges: int | None = None
-) -> list[Intervals]:
-    """Fixpoint rounds; after `max_exchanges` they end with the intervals of that moment."""
-    top = highest(subgraphs)
-    states = [rounds.start_bounds(graph, top) for graph in subgraphs]
-    mail: list[Bundle[Any]] = []
-    active, exchanges = set(range(len(subgraphs))), 0
-    while active and (max_exchanges is None or exchanges < max_exchanges):
-        sent = []
-        for p in sorted(active):
-            states[p], bundle, _ = rounds.fixpoint_exchange(
-                subgraphs[p], states[p], operator, exchanges == 0, collect(p, mail)
-            )
-            sent.append(bundle)
-        mail = sent
-        active = {q for bundle in mail for q in bundle.parts}
-        exchanges += 1
-    return [rounds.fixpoint_intervals(graph, state, not active) for graph, state in zip(subgraphs, states, strict=True)]
+def halved(graph: Subgraph, most: int | None = None, workers: int = 1, before: Halves | None = None) -> list[Halves]:
+    """[workers] the bands after at most `most` iterations."""
+    support = graph.first_counts()
+    before = before or start_halves(support)
+    if workers == 1:
+        return [halve_bands(graph.topology, before, None, most)]
+    copy = graph_copy(graph)
+    return in_threads(workers, lambda sums: halve_bands(copy.topology(), before, sums, most))
 
 
-def tridn(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
-    """Fixpoint rounds that lower by one."""
-    return fixpoint(subgraphs, "tridn")
+def lowered(
+    graph: Subgraph,
+    operator: Operator = "hindex",
+    most: int | None = None,
+    workers: int = 1,
+    before: Bounds | None = None,
+) -> list[Bounds]:
+    """[workers] the bounds after at most `most` iterations."""
+    before = before or start_bounds(graph.first_counts())
+    if workers == 1:
+        return [lower_bounds(graph.topology, before, operator, None, most)]
+    copy = graph_copy(graph)
+    return in_threads(workers, lambda sums: lower_bounds(copy.topology(), before, operator, sums, most))
 
 
-def peeling(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
-    """Peeling of the only partition."""
-    (subgraph,) = subgraphs
-    return [peel_intervals(subgraph, peel(subgraph))]
+def band(graph: Subgraph, most: int | None = None, workers: int = 1) -> Intervals:
+    """Bands that are halved; after `most` iterations it ends with the intervals of that moment."""
+    return bisection_intervals(graph, halved(graph, most, workers)[-1])
 
 
-def peeling_in_pieces(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
-    """Peeling of the only partition, each time by a new one that goes on from what was found."""
-    (subgraph,) = subgraphs
-    found = peel(subgraph, None, 0)
+def fixpoint(graph: Subgraph, operator: Operator = "hindex", most: int | None = None, workers: int = 1) -> Intervals:
+    """Fixpoint iterations; after `most` of them it ends with the intervals of that moment."""
+    return fixpoint_intervals(graph, lowered(graph, operator, most, workers)[-1])
+
+
+def peeling(graph: Subgraph) -> Intervals:
+    """Peeling from start to end."""
+    return peel_intervals(graph, peel(graph))
+
+
+def peeling_in_pieces(graph: Subgraph) -> Intervals:
+    """Peeling, each time by a new one that goes on from what was found."""
+    found = peel(graph, None, 0)
     while found.left:
-        found = peel(subgraph, found, 0)
-    return [peel_intervals(subgraph, found)]
+        found = peel(graph, found, 0)
+    return peel_intervals(graph, found)
 
 
-def schedules(partitions: int) -> list[Schedule]:
-    """All that work on so many partitions."""
-    return [band, fixpoint, tridn, *([peeling, peeling_in_pieces] if partitions == 1 else [])]
+ANYWHERE: dict[str, Method] = {
+    "peel": peeling,
+    "peel in pieces": peeling_in_pieces,
+    "hindex": fixpoint,
+    "tridn": partial(fixpoint, operator="tridn"),
+}
+"""Methods for arrays in any memory."""
+METHODS: dict[str, Method] = ANYWHERE | {
+    "band": band,
+    "band, 3 workers": partial(band, workers=3),
+    "hindex, 3 workers": partial(fixpoint, workers=3),
+    "tridn, 2 workers": partial(fixpoint, operator="tridn", workers=2),
+}
+"""All methods, for arrays in host memory."""

@@ -1,122 +1,138 @@
-"""λ equals the oracle's for every schedule, partitioning and form of the input."""
+"""λ equals the oracle's for every method, number of workers and form of the input; so do bounds on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import bounding
 import known_graphs
 import oracles
 import strategies
-from cut_graphs import CutGraph, cut_graph
+from edgemill.kernels.cpu.peeling import changes
+from edgemill.tasks.bound.bisection import Halves, bisection_intervals, highest_lambda
+from edgemill.tasks.bound.fixpoint import Bounds, fixpoint_intervals
+from edgemill.tasks.errors import InternalError
 from examples import examples
+from held_graphs import HeldGraph, held_graph
 
 VERTICES = 14
+CHAIN = [*combinations(range(60, 68), 2), *((v, v + step) for step in (1, 2, 3) for v in range(61 - step))]
+"""Tetrahedra in a row, and a clique at one end."""
 
 
-def check(graph: CutGraph, expected: dict[tuple[int, int], int]) -> None:
-    for schedule in bounding.schedules(len(graph.owned)):
-        low, high = graph.bounds(schedule)
-        assert low == high == expected, schedule
+def check(graph: HeldGraph, expected: dict[tuple[int, int], int]) -> None:
+    for name, method in bounding.METHODS.items():
+        low, high = graph.bounds(method)
+        assert low == high == expected, name
 
 
 @given(
     graph=strategies.simple_graphs(VERTICES),
-    partitioning=strategies.partitionings(VERTICES, 6),
+    buckets=st.integers(1, 4),
     order=st.permutations(range(VERTICES)),
     drawn=st.data(),
 )
-@settings(max_examples=examples(500))
-def test_drawn_graphs(
-    graph: strategies.EdgeList, partitioning: strategies.Partitioning, order: list[int], drawn: st.DataObject
-) -> None:
-    """Relabelled, permuted and reversed rows with duplicates and self-loops, in any assignment, have the λ of the plain
-    graph.
-    """
+@settings(max_examples=examples(300))
+def test_drawn_graphs(graph: strategies.EdgeList, buckets: int, order: list[int], drawn: st.DataObject) -> None:
+    """Relabelled, permuted and reversed rows with duplicates and self-loops have the λ of the plain graph."""
     expected = oracles.brute_force_lambda(graph)
     assert expected == oracles.networkx_lambda(graph)
     rows = [(3 * order[u] - 20, 3 * order[v] - 20) for u, v in drawn.draw(strategies.messy_rows(graph, VERTICES))]
     relabelled = {
         (3 * min(order[u], order[v]) - 20, 3 * max(order[u], order[v]) - 20): lam for (u, v), lam in expected.items()
     }
-    check(cut_graph(rows, partitioning.count, partitioning.part), relabelled)
+    check(held_graph(rows, buckets), relabelled)
 
 
-@pytest.mark.slow
-@given(
-    rows=strategies.edge_lists(VERTICES),
-    partitions=st.sampled_from([1, 2, 3, 7, 16, 129]),
-    method=st.sampled_from(["range", "hash"]),
-)
+@given(rows=strategies.edge_lists(VERTICES), after=st.integers(0, 4), workers=st.integers(1, 3))
 @settings(max_examples=examples(200))
-def test_both_partitioners(rows: strategies.EdgeList, partitions: int, method: Literal["range", "hash"]) -> None:
-    check(cut_graph(rows, partitions, method), oracles.brute_force_lambda(rows))
-
-
-@given(
-    rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES, 4), after=st.integers(0, 4)
-)
-@settings(max_examples=examples(200))
-def test_intervals_contain_lambda_at_every_step(
-    rows: strategies.EdgeList, partitioning: strategies.Partitioning, after: int
-) -> None:
+def test_intervals_contain_lambda_at_every_iteration(rows: strategies.EdgeList, after: int, workers: int) -> None:
+    """And a search that stopped there ends at λ, on another number of workers."""
     expected = oracles.brute_force_lambda(rows)
-    graph = cut_graph(rows, partitioning.count, partitioning.part)
-    for found in (
-        graph.bounds(lambda subgraphs: bounding.band(subgraphs, after)),
-        graph.bounds(lambda subgraphs: bounding.fixpoint(subgraphs, "hindex", after)),
-        graph.bounds(lambda subgraphs: bounding.fixpoint(subgraphs, "tridn", after)),
-    ):
-        low, high = found
-        assert low.keys() == high.keys() == expected.keys()
-        assert all(low[edge] <= lam <= high[edge] for edge, lam in expected.items())
+    graph = held_graph(rows)
+    for stop in (after, None):
+        for low, high in (
+            graph.bounds(lambda own, most=stop: bounding.band(own, most, workers)),  # type: ignore[misc]
+            graph.bounds(lambda own, most=stop: bounding.fixpoint(own, "hindex", most, workers)),  # type: ignore[misc]
+            graph.bounds(lambda own, most=stop: bounding.fixpoint(own, "tridn", most, workers)),  # type: ignore[misc]
+        ):
+            assert low.keys() == high.keys() == expected.keys()
+            assert all(low[edge] <= lam <= high[edge] for edge, lam in expected.items())
+            assert stop is not None or low == high
+    own = graph.subgraph
+    for bounds in bounding.lowered(own, "tridn", after, workers):
+        done = bounding.lowered(own, "tridn", None, 4 - workers, bounds)[0]
+        assert graph.values(fixpoint_intervals(own, done).low) == expected
+        assert (done.left, bounds.levels) == (0, min(after, done.levels))
+    for halves in bounding.halved(own, after, workers):
+        ended = bounding.halved(own, None, 4 - workers, halves)[0]
+        assert graph.values(bisection_intervals(own, ended).low) == expected
+        assert (ended.left, halves.levels) == (0, min(after, ended.levels))
 
 
-def test_a_triangle_over_three_partitions() -> None:
-    """No partition has the whole triangle: merging partial counts by their maximum would give 0."""
-    graph = cut_graph([(0, 1), (1, 2), (0, 2)], 3, np.array([0, 1, 2], np.int16))
-    check(graph, dict.fromkeys([(0, 1), (1, 2), (0, 2)], 1))
-
-
-def test_four_vertices_over_two_partitions() -> None:
-    """Each partition sees one triangle of (u, v): merging partial counts by their maximum would give 1."""
-    rows = list(combinations(range(4), 2))  # u, v, w1, w2
-    graph = cut_graph(rows, 2, np.array([0, 1, 0, 1], np.int16))
-    assert graph.values([subgraph.support for subgraph in graph.subgraphs])[0, 1] == 2
-    check(graph, dict.fromkeys(rows, 2))
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 5])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_larger_graphs(seed: int, partitions: int) -> None:
-    """Dense parts of several sizes in a sparse graph: filters cascade over partitions, and rows are compacted."""
+def test_larger_graphs(seed: int) -> None:
+    """Dense parts of several sizes in a sparse graph: filters cascade, and rows are compacted."""
     rng = np.random.default_rng(seed)
     rows = [(int(u), int(v)) for u, v in rng.integers(0, 300, (900, 2))]
     for size in range(4, 22):
         members = rng.choice(300, size, replace=False).tolist()
         rows += [pair for pair in combinations(members, 2) if rng.random() < 0.9]
-    check(cut_graph(rows, partitions, "hash"), oracles.networkx_lambda(rows))
+    check(held_graph(rows), oracles.networkx_lambda(rows))
 
 
 def test_a_chain_that_is_removed_from_its_ends() -> None:
-    """Tetrahedra in a row: filters remove edges from both ends, and each removal must reach the next partition."""
-    length = 60
-    rows = [(v, v + step) for step in (1, 2, 3) for v in range(length + 1 - step)]
-    expected = oracles.networkx_lambda(rows)
-    for part in (np.arange(length + 1) % 3, np.arange(length + 1) // 7 % 2):
-        check(cut_graph(rows, 3, part.astype(np.int16)), expected)
+    """Filters remove edges from both ends, and each removal must reach the next worker."""
+    check(held_graph(CHAIN), oracles.networkx_lambda(CHAIN))
 
 
 @pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
 @pytest.mark.parametrize("name", [pytest.param("email-Eu-core", marks=pytest.mark.slow), "ca-GrQc"])
-@pytest.mark.parametrize("partitions", [1, 3])
-def test_schedules_agree_on_real_graphs(name: str, partitions: int) -> None:
+def test_methods_agree_on_real_graphs(name: str) -> None:
     source, target, lam = known_graphs.known_graph(name).lambda_table()
     edges = list(zip(source.tolist(), target.tolist(), strict=True))
-    check(cut_graph(edges, partitions, "hash"), dict(zip(edges, lam.tolist(), strict=True)))
+    check(held_graph(edges), dict(zip(edges, lam.tolist(), strict=True)))
+
+
+@given(st.lists(st.integers(0, 9), max_size=60))
+def test_the_highest_lambda(support: list[int]) -> None:
+    """By its definition: enough edges have at least as many triangles."""
+    fits = [k for k in range(10) if sum(count >= k for count in support) >= (k + 1) * (k + 2) // 2]
+    assert highest_lambda(np.array(support, np.int32)) == max(fits, default=0)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_all_workers_end_with_the_same_and_tell_what_they_did(workers: int) -> None:
+    own = held_graph(CHAIN).subgraph
+    for states in (bounding.lowered(own, "hindex", None, workers), bounding.halved(own, None, workers)):
+        alike = {field: len({array.tobytes() for array in arrays}) for field, arrays in columns_of(states).items()}
+        assert set(alike.values()) == {1}
+        done = states[0].iterations
+        assert done[0, 0] > 0 and done[-1, 4] == 0 and done[:, 1].sum() > 0
+        assert all(state.iterations[:, 2].sum() > 0 for state in states)
+
+
+def columns_of(states: Sequence[Bounds | Halves]) -> dict[str, list[NDArray[np.int32]]]:
+    """The arrays that are the same on all workers."""
+    names = [name for name in vars(states[0]) if name != "iterations"]
+    return {name: [getattr(state, name) for state in states] for name in names}
+
+
+def test_a_change_that_does_not_arrive_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = held_graph(CHAIN).subgraph
+    pack = changes.pack_range
+
+    def loses(delta: NDArray[np.int32], first: int, stop: int) -> tuple[NDArray[np.uint32], int]:
+        words, amount = pack(delta, first, stop)
+        return words, amount + bool(amount)
+
+    monkeypatch.setattr(changes, "pack_range", loses)
+    with pytest.raises(InternalError, match="the workers lowered counts by"):
+        bounding.lowered(own, "tridn", None, 2)

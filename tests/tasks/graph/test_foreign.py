@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,25 +23,20 @@ from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.publish.writing import OutputFile
 from examples import examples
 
-Method: TypeAlias = Literal["range", "hash"]
-
 
 def answers(ingested: drive.Ingested) -> list[drive.Answers]:
     """Made-up values for each edge, in the memory of the edge."""
     found = []
-    for owned in ingested.owned:
-        number = np.arange(len(owned), dtype=np.int32, like=owned.high)
+    for owned in ingested.groups:
+        number = np.arange(len(owned), dtype=np.int32, like=owned.row)
         found.append((2 * number, number, number))
     return found
 
 
-def tables(
-    folder: Path, space: MemorySpace, source: Path, partitions: int, buckets: int, method: Method
-) -> list[pa.Table]:
+def tables(folder: Path, space: MemorySpace, source: Path, groups: int, buckets: int) -> list[pa.Table]:
     ingested = drive.ingest(
         open_source(str(source)),
-        partitions,
-        method,
+        groups,
         buckets=buckets,
         rows_per_block=5,
         space=space,
@@ -58,18 +52,16 @@ def tables(
 @given(
     rows=strategies.edge_lists(12),
     spread=st.sampled_from([1, 10**6, 2**40]),
-    partitions=st.sampled_from([1, 3]),
+    groups=st.sampled_from([1, 3]),
     buckets=st.sampled_from([1, 2, 5]),
-    method=st.sampled_from(["range", "hash"]),
 )
 @settings(max_examples=examples(100))
 def test_tables_are_equal_for_foreign_arrays(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[int, int]],
     spread: int,
-    partitions: int,
+    groups: int,
     buckets: int,
-    method: Method,
 ) -> None:
     folder = tmp_path_factory.mktemp("foreign")
     for name in ("in", "here", "there"):
@@ -78,37 +70,32 @@ def test_tables_are_equal_for_foreign_arrays(
     for i, (start, stop) in enumerate(pairwise([0, len(ids) // 2, len(ids)])):
         part = pa.table({"src": ids[start:stop, 0], "dst": ids[start:stop, 1]})
         pq.write_table(part, folder / "in" / f"{i}.parquet")
-    here = tables(folder / "here", MemorySpace.HOST, folder / "in", partitions, buckets, method)
+    here = tables(folder / "here", MemorySpace.HOST, folder / "in", groups, buckets)
     with foreign.with_kernels():
-        there = tables(folder / "there", MemorySpace.DEVICE, folder / "in", partitions, buckets, method)
+        there = tables(folder / "there", MemorySpace.DEVICE, folder / "in", groups, buckets)
     assert there == here
 
 
-@given(
-    rows=strategies.edge_lists(12),
-    partitions=st.sampled_from([1, 3]),
-    ingested_there=st.booleans(),
-)
+@given(rows=strategies.edge_lists(12), ingested_there=st.booleans())
 @settings(max_examples=examples(100))
 def test_lambda_is_equal_for_foreign_arrays(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], partitions: int, ingested_there: bool
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], ingested_there: bool
 ) -> None:
-    """For each schedule. Edges ingested on the host move to the other memory for triangles and λ, and results move
+    """For each method. Edges ingested on the host move to the other memory for triangles and λ, and results move
     back.
     """
     folder = tmp_path_factory.mktemp("foreign")
     ids = np.array(rows, np.int64).reshape(-1, 2)
     pq.write_table(pa.table({"src": ids[:, 0], "dst": ids[:, 1]}), folder / "0.parquet")
     source = open_source(str(folder))
-    here = drive.ingest(source, partitions, buckets=2)
-    expected = bounding.band(drive.subgraphs(here.owned))
+    here = drive.ingest(source, buckets=2)
+    expected = bounding.band(drive.subgraph(here.owned))
     with foreign.with_kernels():
-        there = drive.ingest(source, partitions, buckets=2, space=MemorySpace.DEVICE) if ingested_there else here
-        subgraphs = drive.subgraphs([owned_to_device(owned) for owned in there.owned])
-        for subgraph in subgraphs:
-            assert not kernels.on_host(subgraph.first_counts())
-        for schedule in bounding.schedules(partitions):
-            for one, other in zip(schedule(subgraphs), expected, strict=True):
-                assert not kernels.on_host(one.low)
-                found = move_arrays(one, MemorySpace.HOST)
-                assert found.low.tolist() == found.high.tolist() == other.low.tolist()
+        there = drive.ingest(source, buckets=2, space=MemorySpace.DEVICE) if ingested_there else here
+        subgraph = drive.subgraph(owned_to_device(there.owned))
+        assert not kernels.on_host(subgraph.first_counts())
+        for method in bounding.ANYWHERE.values():
+            one = method(subgraph)
+            assert not kernels.on_host(one.low)
+            found = move_arrays(one, MemorySpace.HOST)
+            assert found.low.tolist() == found.high.tolist() == expected.low.tolist()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -85,32 +85,26 @@ def check(ingested: drive.Ingested, named: list[Edge], id_type: pa.DataType = IN
     degree = Counter(end for edge in edges for end in edge)
     assert [d for bucket in ingested.degrees for d in bucket.degree.tolist()] == [degree[name] for name in names]
     in_degree_order = sorted(names, key=lambda name: (degree[name], rank(name)))
-    part = dict(zip(names, ingested.partitioner(np.arange(len(names))).tolist(), strict=True))
 
+    owned = ingested.owned
+    assert (np.diff(owned.rank) == 1).all()
+    local = [in_degree_order[r] for r in owned.rank.tolist()]
+    low = np.repeat(np.arange(len(local)), np.diff(owned.offsets))
+    assert set(low.tolist()) | set(owned.high.tolist()) == set(range(len(local)))
+    pairs = list(zip(low.tolist(), owned.high.tolist(), strict=True))
+    assert pairs == sorted(set(pairs))
+    assert all(a < b for a, b in pairs)
     came: list[Edge] = []
-    for p, owned in enumerate(ingested.owned):
-        assert owned.partition == p
-        assert (np.diff(owned.rank) > 0).all()
-        local = [in_degree_order[r] for r in owned.rank.tolist()]
-        assert owned.part.tolist() == [part[name] for name in local]
-        low = np.repeat(np.arange(len(local)), np.diff(owned.offsets))
-        assert set(low.tolist()) | set(owned.high.tolist()) == set(range(len(local)))
-        pairs = list(zip(low.tolist(), owned.high.tolist(), strict=True))
-        assert pairs == sorted(set(pairs))
-        assert all(a < b for a, b in pairs)
-        assert all(part[local[a]] == p for a, _ in pairs)
-        for (a, b), bucket, row in zip(pairs, owned.bucket.tolist(), owned.row.tolist(), strict=True):
-            assert set(per_bucket[bucket][row]) == {local[a], local[b]}
-            came.append(per_bucket[bucket][row])
+    for (a, b), bucket, row in zip(pairs, owned.bucket.tolist(), owned.row.tolist(), strict=True):
+        assert set(per_bucket[bucket][row]) == {local[a], local[b]}
+        came.append(per_bucket[bucket][row])
     assert sorted(came) == sorted(edges)
 
 
 @given(
     rows=strategies.edge_lists(VERTICES),
     naming=strategies.namings(VERTICES),
-    partitions=st.sampled_from([1, 2, 7]),
-    method=st.sampled_from(["range", "hash"]),
-    buckets=st.sampled_from([None, 1, 3]),
+    buckets=st.sampled_from([1, 2, 3, 7]),
     files=st.integers(1, 3),
     row_group_size=st.integers(1, 50),
     rows_per_block=st.integers(1, 50),
@@ -119,25 +113,20 @@ def check(ingested: drive.Ingested, named: list[Edge], id_type: pa.DataType = IN
 def test_drawn_graphs(
     rows: list[tuple[int, int]],
     naming: strategies.Naming,
-    partitions: int,
-    method: Literal["range", "hash"],
-    buckets: int | None,
+    buckets: int,
     files: int,
     row_group_size: int,
     rows_per_block: int,
 ) -> None:
     with written(naming.table(rows), files, row_group_size) as source:
-        ingested = drive.ingest(source, partitions, method, buckets, rows_per_block)
-        again = drive.ingest(source, partitions, method)
+        ingested = drive.ingest(source, buckets=buckets, rows_per_block=rows_per_block)
+        again = drive.ingest(source)
     assert source.id_type == naming.type
     check(ingested, [(naming.names[u], naming.names[v]) for u, v in rows], naming.type)
-    for one, other in zip(
-        ingested.owned, again.owned, strict=True
-    ):  # the result does not depend on blocks, buckets or files
-        np.testing.assert_array_equal(one.rank, other.rank)
-        np.testing.assert_array_equal(one.part, other.part)
-        np.testing.assert_array_equal(one.offsets, other.offsets)
-        np.testing.assert_array_equal(one.high, other.high)
+    one, other = ingested.owned, again.owned  # they do not depend on blocks, buckets or files
+    np.testing.assert_array_equal(one.rank, other.rank)
+    np.testing.assert_array_equal(one.offsets, other.offsets)
+    np.testing.assert_array_equal(one.high, other.high)
 
 
 EXOTIC: dict[str, list[Any]] = {
@@ -154,22 +143,9 @@ def test_exotic_ids_in_any_number_of_buckets(tmp_path: Path, kind: str, buckets:
     rows = [(u, v) for i, u in enumerate(ids) for v in ids[i:]]
     ends = [pa.array(end, pa.type_for_alias(kind)) for end in zip(*rows[::-1], strict=True)]
     with written(pa.table(ends, names=["src", "dst"]), 2, 10) as source:
-        ingested = drive.ingest(source, 2, buckets=buckets, rows_per_block=10)
+        ingested = drive.ingest(source, buckets=buckets, rows_per_block=10)
     check(ingested, rows, pa.type_for_alias(kind))
     assert len(ingested.ids) == buckets
-
-
-@given(rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES))
-def test_any_assignment(rows: list[tuple[int, int]], partitioning: strategies.Partitioning) -> None:
-    class Assigned:
-        partitions = partitioning.count
-
-        def __call__(self, vertices: Any) -> Any:
-            return partitioning.part[vertices]
-
-    table = pa.table({"src": [u for u, _ in rows], "dst": [v for _, v in rows]}, pa.schema({"src": "i8", "dst": "i8"}))
-    with written(table, 1, 20) as source:
-        check(drive.ingest(source, partitioning.count, Assigned()), list(rows))
 
 
 def test_nulls_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -183,16 +159,19 @@ def test_nulls_are_dropped_and_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "what"),
-    [(numbering, "bucket 0 has 3 edges"), (ownership, "partition 0 owns 3 edges")],
+    [
+        (numbering, "bucket 0 has 3 edges, over the 2 allowed"),
+        (ownership, "the graph has 3 edges, over the 2 that one worker can hold"),
+    ],
     ids=["bucket", "own"],
 )
 def test_too_many_edges_are_refused(monkeypatch: pytest.MonkeyPatch, module: Any, what: str) -> None:
     table = pa.table({"src": [1, 2, 3], "dst": [2, 3, 1]})
     with written(table, 1, 3) as source:
         monkeypatch.setattr(module, "MAX_LOCAL_EDGES", 3)
-        assert len(drive.ingest(source).owned[0]) == 3
+        assert len(drive.ingest(source).owned) == 3
         monkeypatch.setattr(module, "MAX_LOCAL_EDGES", 2)
-        with pytest.raises(OutOfRoom, match=f"{what}, over the 2 allowed; raise partitioning.count"):
+        with pytest.raises(OutOfRoom, match=f"{what}; raise partitioning.count"):
             drive.ingest(source)
 
 
@@ -210,9 +189,9 @@ def test_received_arrays_are_not_changed(tmp_path: Path, monkeypatch: pytest.Mon
         return mail
 
     monkeypatch.setattr(drive, "collect", frozen)
-    for partitions in (1, 3):
+    for buckets in (1, 3):
         check(
-            drive.ingest(open_source(str(tmp_path)), partitions, rows_per_block=100),
+            drive.ingest(open_source(str(tmp_path)), buckets=buckets, rows_per_block=100),
             list(zip(*(table[name].to_pylist() for name in ("src", "dst")), strict=True)),
         )
 
@@ -226,22 +205,19 @@ def test_received_arrays_are_not_changed(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_real_graphs(graph: known_graphs.KnownGraph) -> None:
-    ingested = drive.ingest(open_source(str(graph.path)), 7, rows_per_block=300_000)
-    owned = [len(part) for part in ingested.owned]
+    ingested = drive.ingest(open_source(str(graph.path)), buckets=7, rows_per_block=300_000)
     assert sum(map(len, ingested.ids)) == graph.vertices
-    assert sum(map(len, ingested.edges)) == sum(owned) == graph.edges
+    assert sum(map(len, ingested.edges)) == len(ingested.owned) == graph.edges
     assert ingested.rows.self_loops == graph.self_loops
-    largest_degree = max(int(degrees.degree.max()) for degrees in ingested.degrees)
-    assert max(owned) - min(owned) <= 2 * largest_degree
     assert max(map(len, ingested.edges)) <= 2 * graph.edges / 7
 
 
-def test_the_largest_bucket_and_partition_numbers() -> None:
-    """An int16 can store them. The next bucket number raises OverflowError."""
-    edge, here = np.array([0], np.int32), np.array([3], np.int16)
-    parts = {b: steps.EdgeParts(edge + b, edge + 2**15, here, edge) for b in (0, 2**15 - 2)}
-    owned = steps.collect_owned(4095, MemorySpace.HOST, parts)
+def test_the_largest_bucket_number() -> None:
+    """An int16 can store it. The next number raises OverflowError."""
+    edge = np.array([0], np.int32)
+    parts = {b: steps.EdgeParts(edge + i, edge + 2, edge) for i, b in enumerate((0, 2**15 - 2))}
+    owned = steps.collect_owned(MemorySpace.HOST, parts)
     assert owned.bucket.tolist() == [0, 2**15 - 2]
-    assert (owned.rank.tolist(), owned.part.tolist()) == ([0, 2**15 - 2, 2**15], [4095, 4095, 3])
+    assert owned.rank.tolist() == [0, 1, 2]
     with pytest.raises(OverflowError):
-        steps.collect_owned(0, MemorySpace.HOST, {2**15: parts[0]})
+        steps.collect_owned(MemorySpace.HOST, {2**15: parts[0]})

@@ -28,13 +28,13 @@ def edges_in_buckets(draw: st.DrawFn) -> dict[int, EdgeParts]:
     parts = {}
     for bucket in set(homes):
         low, high = np.array([pair for pair, home in zip(pairs, homes, strict=True) if home == bucket], np.int32).T
-        parts[bucket] = EdgeParts(low + np.int32(first), high + np.int32(first), None, None)
+        parts[bucket] = EdgeParts(low + np.int32(first), high + np.int32(first))
     return parts
 
 
 def values(owned: OwnedEdges) -> dict[str, object]:
     host = move_arrays(owned, MemorySpace.HOST)
-    names = ("rank", "part", "offsets", "high", "bucket", "row")
+    names = ("rank", "offsets", "high", "bucket", "row")
     return {name: (getattr(host, name).dtype, getattr(host, name).tolist()) for name in names}
 
 
@@ -42,12 +42,12 @@ def values(owned: OwnedEdges) -> dict[str, object]:
 @given(parts=edges_in_buckets(), at_once=st.integers(1, 100))
 def test_ranges_of_low_ends(space: MemorySpace, parts: dict[int, EdgeParts], at_once: int) -> None:
     placed = {bucket: move_arrays(part, space) for bucket, part in parts.items()}
-    expected = ingest.collect_owned(0, MemorySpace.HOST, parts)
+    expected = ingest.collect_owned(MemorySpace.HOST, parts)
     for rows_on_host in (False, True):
-        found = collect_in_ranges(0, placed, rows_on_host, at_once)
+        found = collect_in_ranges(placed, rows_on_host, at_once)
         assert values(found) == values(expected)
         assert all(isinstance(array, np.ndarray) for array in (found.row, found.bucket)) or not rows_on_host
-    assert values(ingest.collect_owned(0, space, placed)) == values(expected)
+    assert values(ingest.collect_owned(space, placed)) == values(expected)
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -55,10 +55,10 @@ def test_more_edges_than_int32_numbers(space: MemorySpace, monkeypatch: pytest.M
     """Only where each edge would get a number of 32 bits is there a limit: on a GPU the only partition has none."""
     monkeypatch.setattr("edgemill.tasks.ingest.ownership.MAX_LOCAL_EDGES", 2)
     low = np.arange(3, dtype=np.int32)
-    parts = {0: move_arrays(EdgeParts(low, low + np.int32(1), None, None), space)}
+    parts = {0: move_arrays(EdgeParts(low, low + np.int32(1)), space)}
     if space is MemorySpace.DEVICE:
-        assert len(ingest.collect_owned(0, space, parts)) == 3
+        assert len(ingest.collect_owned(space, parts)) == 3
         return
-    with pytest.raises(OutOfRoom, match="partition 0 owns 3 edges, over the 2 allowed"):
-        ingest.collect_owned(0, space, parts)
-    assert len(collect_in_ranges(0, parts)) == 3
+    with pytest.raises(OutOfRoom, match="the graph has 3 edges, over the 2 that one worker can hold"):
+        ingest.collect_owned(space, parts)
+    assert len(collect_in_ranges(parts)) == 3

@@ -49,7 +49,7 @@ def edge_source(folder: Path, rows: list[tuple[int, int]], naming: strategies.Na
 def row_numbers(ingested: drive.Ingested) -> list[drive.Answers]:
     """As answers, the position of each edge among all output rows, and intervals that differ from it."""
     first = np.cumsum([0, *map(len, ingested.edges)])
-    numbers = [(first[owned.bucket] + owned.row).astype(np.int32) for owned in ingested.owned]
+    numbers = [(first[owned.bucket] + owned.row).astype(np.int32) for owned in ingested.groups]
     return [(2 * number, number, number + np.int32(3)) for number in numbers]
 
 
@@ -159,7 +159,7 @@ def test_what_lies_on_the_disk(tmp_path: Path) -> None:
     source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
     ingested = drive.ingest(source, 2)
     answers = []
-    for owned in ingested.owned:
+    for owned in ingested.groups:
         rows = zip(owned.bucket.tolist(), owned.row.tolist(), strict=True)
         last = np.array([ingested.edges[b].highs[ingested.edges[b].high[row]] for b, row in rows])
         support = np.where(last == 4, 0, 2).astype(np.int32)
@@ -212,9 +212,9 @@ def test_row_groups_and_damage(tmp_path: Path) -> None:
 
 def test_rows_that_are_missing_or_come_twice(tmp_path: Path) -> None:
     ingested = drive.ingest(edge_source(tmp_path / "in", K4_AND_A_TAIL))
-    (owned,), (edges,) = ingested.owned, ingested.edges
+    (edges,) = ingested.edges
     zeros: NDArray[np.int32] = np.zeros(7, np.int32)
-    part = publish.send_results(rows_to_publish(owned), zeros, zeros, zeros).parts[0]
+    part = publish.send_results(rows_to_publish(ingested.owned), zeros, zeros, zeros).parts[0]
     broken: list[dict[int, Any]] = [
         {},
         {0: part, 1: part},
@@ -263,11 +263,11 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_known_answers_come_back(tmp_path: Path, graph: known_graphs.KnownGraph, partitions: int) -> None:
     source = open_source(str(graph.path))
-    ingested = drive.ingest(source, partitions, "hash", rows_per_block=100_000)
+    ingested = drive.ingest(source, partitions, rows_per_block=100_000)
     low, high, lam = graph.lambda_table()
     first = np.cumsum([0, *map(len, ingested.edges)])
     answers = []
-    for owned in ingested.owned:
+    for owned in ingested.groups:
         found = lam[first[owned.bucket] + owned.row]
         answers.append((2 * found, found, found))
     published = drive.publish_results(tmp_path, source, ingested, answers)
@@ -290,7 +290,7 @@ def test_results_that_buckets_take_from_the_only_partition(
 ) -> None:
     """One bucket after the other, as where a GPU has no room for a bundle: equal to an exchange."""
     ingested = drive.ingest(edge_source(tmp_path_factory.mktemp("rows") / "in", rows), 1, buckets=buckets)
-    (owned,) = ingested.owned
+    owned = ingested.owned
     numbers = np.arange(len(owned), dtype=np.int32)
     subgraph = SimpleNamespace(support=2 * numbers)
     ends = Intervals(numbers, numbers if known else numbers + np.int32(3))

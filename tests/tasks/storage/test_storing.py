@@ -24,14 +24,15 @@ from edgemill.kernels.cpu.shards import Cut
 from edgemill.tasks.bands.filtering import Bands, FilterFigures
 from edgemill.tasks.bands.remainder import HandedOver
 from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.bound.band import start_bands
-from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
+from edgemill.tasks.bound.bisection import Halves
+from edgemill.tasks.bound.fixpoint import Bounds
 from edgemill.tasks.bound.peel import Peeled
+from edgemill.tasks.bound.shared import record
 from edgemill.tasks.bounding_values import TYPES, restore, store
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.graph.subgraph import Subgraph
 from edgemill.tasks.graph.whole_graph import WholeGraph
-from edgemill.tasks.ingest import OwnedEdges, rows_to_publish
+from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.shards import Figures, ShardEdges, ShardOnGpu, ShardState
 from edgemill.tasks.shards.supports import BucketSupports
@@ -53,27 +54,21 @@ def same(one: Any, other: Any) -> bool:
     return here.dtype == there.dtype and here.shape == there.shape and bool((here == there).all())
 
 
-def values(folder: Path, strings: bool, partitions: int, space: MemorySpace, rows: strategies.EdgeList) -> list[Any]:
+def values(folder: Path, strings: bool, space: MemorySpace, rows: strategies.EdgeList) -> list[Any]:
     """Values of all types that a run stores in checkpoints."""
     ids = np.array(rows, np.int64).reshape(-1, 2)
     columns = [pa.array(map(str, ids[:, end])) if strings else pa.array(ids[:, end]) for end in (0, 1)]
     columns = [column.cast(pa.string() if strings else pa.int64()) for column in columns]
     pq.write_table(pa.table(columns, names=["src", "dst"]), folder / "a.parquet")
-    ingested = drive.ingest(open_source(str(folder)), partitions, buckets=2, space=space)
-    rows_kept = [rows_to_publish(owned) for owned in ingested.owned]
-    subgraphs = drive.subgraphs(ingested.owned)
-    bands = [start_bands(s, 3).kept(s, {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
-    fallen = [FallenBounds(s.number, s.owned) for s in subgraphs]
-    bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
-    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5) for s in subgraphs]
-    in_bands = [
-        Bands(s.owned, s.number, (2, 5), (7, 3), (True, False), 9, True, FilterFigures(3, 2)) for s in subgraphs
-    ]
-    states = [BandState(bands, bands.start, (0,), 4) for bands in in_bands]
-    handed = [HandedOver(0, 2, 3, 4, state.low, state.low[:1], Figures(levels=2), state) for state in states]
-    graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
-    of_bands = [part for state in states for part in (state, state.bands, state.bands.figures)]
-    return [*graph, *bands, *fallen, *bounds, *peeled, *of_bands, *handed, *shards(ids)]
+    ingested = drive.ingest(open_source(str(folder)), buckets=2, space=space)
+    subgraph = drive.subgraph(ingested.owned)
+    counts = subgraph.first_counts()
+    bands = Bands(counts, subgraph.number, (2, 5), (7, 3), (True, False), 9, True, FilterFigures(3, 2))
+    state = BandState(bands, bands.start, (0,), 4)
+    handed = HandedOver(0, 2, 3, 4, state.low, state.low[:1], Figures(levels=2), state)
+    studied = [Bounds(record([]), counts, counts), Halves(record([]), counts, counts, subgraph.number)]
+    graph = [*ingested.ids, *ingested.edges, *ingested.degrees, ingested.owned, *ingested.groups, subgraph]
+    return [*graph, *studied, Peeled(counts, counts, 2, 1, 5), state, bands, bands.figures, handed, *shards(ids)]
 
 
 def shards(ids: NDArray[np.int64]) -> list[Any]:
@@ -90,7 +85,6 @@ def shards(ids: NDArray[np.int64]) -> list[Any]:
 @given(
     rows=strategies.edge_lists(12),
     strings=st.booleans(),
-    partitions=st.sampled_from([1, 3]),
     elsewhere=st.booleans(),
 )
 @settings(max_examples=examples(50))
@@ -98,16 +92,15 @@ def test_restored_values_are_equal(
     tmp_path_factory: pytest.TempPathFactory,
     rows: strategies.EdgeList,
     strings: bool,
-    partitions: int,
     elsewhere: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("stored")
     with foreign.with_kernels():
         space = MemorySpace.DEVICE if elsewhere and not strings else MemorySpace.HOST
-        kept = values(folder, strings, partitions, space, rows)
+        kept = values(folder, strings, space, rows)
         owned = next(value for value in kept if isinstance(value, OwnedEdges))
         subgraph = next(value for value in kept if isinstance(value, Subgraph))
-        kept.append(WholeGraph(owned.partition, owned.offsets, owned.high, subgraph.support, subgraph.counts))
+        kept.append(WholeGraph(owned.offsets, owned.high, subgraph.support, subgraph.counts))
         assert {type(value).__name__ for value in kept} == TYPES.keys() - {"PartitionCounts", "Topology"}
         for i, value in enumerate(kept):
             file = store(value, str(folder / f"{i}.zip"), {})
@@ -118,7 +111,7 @@ def test_restored_values_are_equal(
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredFile:
     folder = tmp_path_factory.mktemp("stored")
-    found = values(folder, False, 2, MemorySpace.HOST, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
+    found = values(folder, False, MemorySpace.HOST, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
     subgraph = next(value for value in reversed(found) if isinstance(value, Subgraph))
     return store(subgraph, str(folder / "subgraph.zip"), {})
 

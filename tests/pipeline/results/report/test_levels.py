@@ -16,7 +16,7 @@ from edgemill.tasks.generate.generate import generate
 def test_levels_without_a_histogram_of_vertices(tmp_path: Path, limits: dict[str, int]) -> None:
     """Results of earlier releases have none: their vertices are counted from the table."""
     generate("rmat", str(tmp_path / "rows"), files=2, seed=3, scale=9, edge_factor=8)
-    how: dict[str, Any] = {"method": "band", "partitions": 2, "bounding": limits}
+    how: dict[str, Any] = {"method": "band", "bounding": limits}
     result = mine(tmp_path / "rows", tmp_path / "out", device="cpu", **how)
     manifest = result.manifest
     assert (manifest.lambda_high is not None) == bool(limits)

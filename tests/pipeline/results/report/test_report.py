@@ -22,6 +22,7 @@ from chromium import chromium
 from chromium import page as tab_of
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.output.manifest import (
+    BoundingRecord,
     Counts,
     ExchangeRecord,
     InputFile,
@@ -29,6 +30,7 @@ from edgemill.pipeline.output.manifest import (
     LambdaRecord,
     Manifest,
     PartitionRecord,
+    ShardsRecord,
     StageRecord,
 )
 from edgemill.pipeline.results.report import dense
@@ -63,7 +65,7 @@ def log(result: Result) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """A result with a report, made in four partitions by bands."""
-    return mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, partitions=4, method="band")
+    return mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, method="band")
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +114,7 @@ def test_sections_about_the_run(facebook: Result, report: Shown) -> None:
     assert whole(steps[-1][2]) == manifest.counts.edges
     assert sum(whole(step[4]) for step in steps) == sum(exchange.messages for exchange in manifest.exchanges)
     assert sum(whole(step[5]) for step in steps) == sum(exchange.bytes for exchange in manifest.exchanges)
-    parts = report.tables["Partitions, the largest first"][1:]
-    assert {tuple(map(whole, part)) for part in parts} == {
-        (p.partition, p.owned, p.ghost, p.inner, p.peripheral, p.cut, p.vertices) for p in manifest.partitions
-    }
+    assert "One partition holds the whole graph." in report.text
     *stages, outside, run = report.tables["Stages"][1:]
     assert [row[0] for row in stages] == list(dict.fromkeys(stage.stage for stage in manifest.stages))
     assert (outside[0], run) == ("outside of stages", ["the run", duration(manifest.seconds), "100%"])
@@ -129,7 +128,7 @@ def test_sections_about_the_run(facebook: Result, report: Shown) -> None:
     planned, found = manifest.plan.vertices, manifest.counts.vertices
     assert expected[2] == ["vertices", f"{planned:,}", f"{found:,}", f"{(planned - found) / found:+.1%}"]
     settings = {name: value for name, value in report.tables["Settings in effect"][1:]}
-    assert (settings["partitioning.count"], settings["output.report"]) == ("4", "true")
+    assert (settings["partitioning.count"], settings["output.report"]) == ("auto", "true")
     assert settings.keys() == {f"{a}.{b}" for a, inner in manifest.settings.items() for b in inner}
     assert not [name for name in settings if "storage_options" in name]
     assert {name: value for name, value in report.tables["Versions"][1:]} == manifest.versions
@@ -300,7 +299,7 @@ def test_large_runs_have_small_pages(tmp_path: Path, write_result: WriteResult) 
         )
         for at in range(1, 5_001)
     ]
-    names = ("owned", "ghost", "inner", "peripheral", "cut", "vertices")
+    names = ("owned", "inner", "cut", "vertices")
     top = 50_000
     write_result(tmp_path / "small")
     manifest = write_result(
@@ -341,7 +340,7 @@ def test_a_result_of_an_earlier_release(tmp_path: Path, write_result: WriteResul
 def test_a_run_that_a_limit_ended(tmp_path: Path, mined: Mine) -> None:
     generate("rmat", str(tmp_path / "rows"), files=1, seed=3, scale=8, edge_factor=8)
     bounding = {"method": "band", "max_exchanges": 3}
-    result = mined(tmp_path / "rows", partitions=2, bounding=bounding, **WITH_REPORT)
+    result = mined(tmp_path / "rows", bounding=bounding, **WITH_REPORT)
     found = shown(result.path / "report.html")
     assert f"Not converged: {result.manifest.unsettled:,} edges" in found.text
     assert "The run did not converge, so the groups are not known" in found.text
@@ -404,22 +403,27 @@ def test_a_hierarchy_that_is_read_in_part(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_stages_files_and_partitions(tmp_path: Path, write_result: WriteResult) -> None:
-    names = ("inner", "peripheral", "cut", "vertices")
-    sizes = {0: (5, 1), 1: (4, 9), 2: (3, 3)}
+    names = ("inner", "cut", "vertices")
+    sizes = {0: 4, 1: 5, 2: 3}
+    shards = ShardsRecord(
+        **dict.fromkeys(("shards", "groups", "exchanges", "rounds", "alarms", "reports", "grants", "bytes"), 3),
+        carrier="dask",
+        busiest=1.5,
+    )
     files = [InputFile(path=f"{at}.parquet", bytes=1, rows=1) for at in range(11)]
     for many in (10, 11):
         write_result(
             tmp_path / f"{many}",
             stages=[StageRecord(stage=stage, seconds=1.0) for stage in ("read", "bound", "read")],
             partitions=[
-                PartitionRecord(partition=at, owned=owned, ghost=ghost, **dict.fromkeys(names, 1))
-                for at, (owned, ghost) in sizes.items()
+                PartitionRecord(partition=at, owned=owned, **dict.fromkeys(names, 1)) for at, owned in sizes.items()
             ],
+            how_bounded=BoundingRecord(method="peel", steps=1, exchanges=1, evaluations=3, shards=shards),
             input=InputRecord(files=files[:many], id_type="int64", source_column="src", target_column="dst"),
         )
     ten, eleven = (read_page(page(Result(tmp_path / name), name).decode()) for name in ("10", "11"))
     assert [row[:2] for row in ten.tables["Stages"][1:3]] == [["read", "2.00 s"], ["bound", "1.00 s"]]
-    assert [row[0] for row in ten.tables["Partitions, the largest first"][1:]] == ["1", "0", "2"]
+    assert [row[0] for row in ten.tables["Groups, the largest first"][1:]] == ["1", "0", "2"]
     assert ("more file " in ten.text, "1 more file is in the manifest." in eleven.text) == (False, True)
     assert "of 5 rows" in ten.text
 

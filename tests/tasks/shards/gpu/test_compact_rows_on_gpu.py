@@ -1,4 +1,4 @@
-"""Peeling of a whole graph on the GPU, in compact rows and then in plain ones, against banding on the CPU."""
+"""Peeling of a whole graph on the GPU, in compact rows and then in plain ones, against halved bands on the CPU."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import bounding
 import drive
 import strategies
-from cut_graphs import cut_graph
 from edgemill import kernels
 from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
 from edgemill.tasks.ingest import owned_to_device
+from held_graphs import held_graph
 
 VERTICES = 40
 
@@ -30,12 +30,11 @@ pytest.importorskip("edgemill.kernels.gpu", exc_type=ImportError)
 
 
 def both(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
-    """The graph on the GPU, and λ by banding on the CPU."""
-    graph = cut_graph(rows, 1, "hash")
-    there = whole_graph(owned_to_device(graph.owned[0]))
-    assert np.array_equal(kernels.to_host(there.support), graph.subgraphs[0].support)
-    (known,) = bounding.band(graph.subgraphs)
-    return there, known.low
+    """The graph on the GPU, and λ by bands that are halved on the CPU."""
+    graph = held_graph(rows)
+    there = whole_graph(owned_to_device(graph.owned))
+    assert np.array_equal(kernels.to_host(there.support), graph.subgraph.support)
+    return there, bounding.band(graph.subgraph).low
 
 
 def in_host_memory(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
@@ -107,10 +106,8 @@ def test_one_kind_of_rows_goes_on_from_what_the_other_found(rows: strategies.Edg
 @given(rows=strategies.edge_lists(VERTICES))
 @settings(max_examples=50)
 def test_a_subgraph_has_the_same_answer(rows: strategies.EdgeList) -> None:
-    """A checkpoint of an earlier version has a Subgraph."""
-    graph = cut_graph(rows, 1, "hash")
-    (there,) = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
-    (known,) = bounding.band(graph.subgraphs)
+    graph = held_graph(rows)
+    there, known = drive.subgraph(owned_to_device(graph.owned)), bounding.band(graph.subgraph)
     assert np.array_equal(kernels.to_host(peel_intervals(there, peel(there)).low), known.low)
 
 
