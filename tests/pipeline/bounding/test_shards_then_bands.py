@@ -212,8 +212,8 @@ def test_a_limit_after_shards(
     """
     asked, exchange = count(), ShardsThenBands.exchange
 
-    def short(self: ShardsThenBands, seconds: float | None) -> None:
-        exchange(self, None if self._rest is None else 0.0)
+    def short(self: ShardsThenBands, seconds: float | None, most: int | None) -> None:
+        exchange(self, None if self._rest is None else 0.0, most)
 
     leaving(monkeypatch, half(plain), workers)
     monkeypatch.setattr(ShardsThenBands, "exchange", short)
@@ -294,9 +294,9 @@ def test_the_next_run_goes_on(
 
     handed, left = 0, most(plain) if where == "band" else half(plain)
 
-    def noted(self: ShardsThenBands, seconds: float | None) -> None:
+    def noted(self: ShardsThenBands, seconds: float | None, most: int | None) -> None:
         nonlocal exchanges, handed
-        exchange(self, seconds)
+        exchange(self, seconds, most)
         exchanges += 1
         handed += self._rest is not None
 
@@ -445,9 +445,9 @@ def test_a_worker_killed_between_two_calls(
     leaving(monkeypatch, half(plain), workers)
     exchange, kill = ShardsThenBands.exchange, Killer(pair, victim)
 
-    def then_kill(self: ShardsThenBands, seconds: float | None) -> None:
+    def then_kill(self: ShardsThenBands, seconds: float | None, most: int | None) -> None:
         handed = self._rest is not None
-        exchange(self, seconds)
+        exchange(self, seconds, most)
         if handed if after == "rest" else self._rest is not None:
             kill()
 
