@@ -112,7 +112,7 @@ class PlanFacts:
         if self.bands_at is None:
             return 0.0
         triangles = inf if self.graph.triangles is None else self.graph.triangles
-        own = self.bands_at, self.closed_edges, triangles
+        own = self.bands_at, self._closed_edges, triangles
         return seconds_saved(*own, self.capacity.host_threads, self.bands_on)
 
     def seconds_in_bands(self, workers: int) -> float:
@@ -121,7 +121,7 @@ class PlanFacts:
         return predicted_seconds(self.edges, triangles, self.capacity.host_threads, workers)
 
     @property
-    def closed_edges(self) -> int:
+    def _closed_edges(self) -> int:
         """Edges with triangles."""
         return round(self.edges * self.graph.with_triangles)
 
@@ -129,7 +129,7 @@ class PlanFacts:
     def largest_edges(self) -> int:
         """Edges of a partition or group; on GPUs, edges with an end in the largest shard."""
         if self.in_shards and self.on_device:
-            return halves_of_a_shard(self.closed_edges, self.shards)
+            return halves_of_a_shard(self._closed_edges, self.shards)
         return round(self.edges / self.partitions)
 
     @property

@@ -149,10 +149,10 @@ class Plan(PlanFacts):
             return 0
         vertices = self.graph.vertices.likely
         if self.compact_rows:
-            return compact_bytes(self.edges, self.closed_edges, vertices, moved=self.ingest_in_parts)
+            return compact_bytes(self.edges, self._closed_edges, vertices, moved=self.ingest_in_parts)
         if not self.in_shards:
             return self.largest_edges * (GPU_EDGE_BYTES + (GPU_BAND_BYTES if self.in_bands else 0))
-        return shards_bytes(self.edges, self.closed_edges, vertices, self.shards, self.shards_on_a_gpu)
+        return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
 
     @property
     def is_whole(self) -> bool:
@@ -201,7 +201,7 @@ class Plan(PlanFacts):
         """
         if not (self.in_shards and self.on_device):
             return self.fits_device()
-        own = self.edges, self.closed_edges, self.graph.vertices.likely, self.shards, self.shards_on_a_gpu
+        own = self.edges, self._closed_edges, self.graph.vertices.likely, self.shards, self.shards_on_a_gpu
         return shards_bytes(*own, largest=1.0) <= self.capacity.device_bytes
 
     def fits_device(self) -> bool:

@@ -27,7 +27,7 @@ def with_bands(shards: Plan, least_edges: int) -> Plan:
     workers, how = f"each of {hosts} workers holds", "peels in bands of λ"
     if hosts == 1:
         workers, how = "one worker holds", f"peels with the {capacity.host_threads} cores of its host"
-    if left >= shards.closed_edges:
+    if left >= shards.edges * shards.graph.with_triangles:
         then = f"to count triangles; {workers} all edges that have some, and {how}"
     else:
         then = f"until ~{float(f'{left:.3g}'):,.0f} edges are left, which {workers} and {how}"

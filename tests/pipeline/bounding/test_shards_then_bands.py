@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from distributed import Client
 from tests.pipeline.bounding.test_band_runs import Killer, Started, check_intervals, dying
@@ -33,6 +34,7 @@ from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
+from known_graphs import SKIP_REASON, known_graph
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 SOON = pytest.mark.timeout(60)
@@ -141,6 +143,39 @@ def test_as_in_one_process(
     (exchange,) = result.manifest.exchanges
     assert (exchange.unsettled, exchange.step) == (0, found.steps)
     shard_faults.assert_nothing_left(two_workers, result.manifest.run, groups)
+
+
+@pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("name", "workers", "part"),
+    [
+        ("oregon1_010331", 2, 2),
+        *(
+            pytest.param(name, workers, part, marks=pytest.mark.slow)
+            for name, workers, part in (
+                ("oregon1_010331", 1, 3),
+                ("ca-GrQc", 2, 3),
+                ("ca-GrQc", 1, 2),
+                ("ca-GrQc", 2, 9),
+            )
+        ),
+    ],
+)
+def test_known_graphs(
+    two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, workers: int, part: int
+) -> None:
+    """At a share of their edges."""
+    graph = known_graph(name)
+    expected = graph.lambda_table()
+    leaving(monkeypatch, sum(1 for lam in expected[2] if lam) // part, workers)
+    result = mined(graph.path, tmp_path / "out", two_workers)
+    edges = result.edges.to_table()
+    for column, values in zip(("src", "dst", "lambda"), expected, strict=True):
+        np.testing.assert_array_equal(edges[column].to_numpy(), values)
+    shards = result.manifest.bounding.shards
+    assert shards is not None
+    assert shards.handed_over > 0
 
 
 @pytest.mark.parametrize(("left", "workers"), [(ALL, 2), (ALL, 1), (1, 2), pytest.param(1, 1, marks=pytest.mark.slow)])
@@ -502,11 +537,12 @@ def test_what_a_plan_tells(rows: Path, monkeypatch: pytest.MonkeyPatch, hosts: i
     room = int(plan_run(settings, source, capacity).worker_bytes / FILL) - 1000
     roomy = plan_run(settings, source, replace(capacity, memory_bytes=room))
     assert roomy.bands_at is not None
-    assert roomy.bands_at > roomy.closed_edges > 0
-    less = (roomy.bands_at - roomy.closed_edges / 2) * (plans.WORKER_COPY_BYTES + plans.BAND_COPY_BYTES * (hosts > 1))
+    closed = roomy.edges * roomy.graph.with_triangles
+    assert roomy.bands_at > closed > 0
+    less = (roomy.bands_at - closed / 2) * (plans.WORKER_COPY_BYTES + plans.BAND_COPY_BYTES * (hosts > 1))
     plan = plan_run(settings, source, replace(capacity, memory_bytes=room - int(less / FILL)))
     assert plan.bands_at is not None
-    assert plan.bands_at == plan.remaining_edges(hosts > 1) == pytest.approx(plan.closed_edges / 2, abs=2)
+    assert plan.bands_at == plan.remaining_edges(hosts > 1) == pytest.approx(closed / 2, abs=2)
     for one in (plan, roomy):
         assert (one.partitions, one.in_shards, one.in_bands, one.bands_on) == (3, True, False, hosts)
     workers, how = "each of 3 workers holds", "peels in bands of λ"
