@@ -110,7 +110,6 @@ HEAD = (
     "rows, M",
     "layout",
     "workers",
-    "estimated",
     "edges off, %",
     "output off, %",
     "projected, MiB",

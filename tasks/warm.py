@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import ingest
-from .bound.bisection import bisection_intervals, halve_bands, start_halves
-from .bound.fixpoint import fixpoint_intervals, lower_bounds, start_bounds
 from .bound.intervals import Intervals
 from .bound.peel import peel, peel_intervals
 from .device import MemorySpace
@@ -41,6 +39,10 @@ def run_clique(method: str, space: MemorySpace, whole: bool = False, compact_row
     subgraph = build_subgraph(owned, count_triangles(owned))
     if method == "peel":
         return peel_intervals(subgraph, peel(subgraph))
+    # These import kernels for CPUs and carriers.
+    from .bound.bisection import bisection_intervals, halve_bands, start_halves
+    from .bound.fixpoint import fixpoint_intervals, lower_bounds, start_bounds
+
     topology, support = subgraph.topology, subgraph.first_counts()
     if method == "band":
         return bisection_intervals(subgraph, halve_bands(topology, start_halves(support)))

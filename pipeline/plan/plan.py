@@ -115,7 +115,7 @@ class Plan(PlanFacts):
     @property
     def _held_bytes(self) -> int:
         """Memory of the edges and ids that a worker's buckets hold while vertex programs run."""
-        share = self._uneven_share
+        share = min(1.0, max(IMBALANCE / self.capacity.workers, 1 / self.partitions))
         return int(share * (HELD_EDGE_BYTES * self.edges + HELD_VERTEX_BYTES * self.graph.vertices.likely))
 
     @property
@@ -240,11 +240,7 @@ class Plan(PlanFacts):
     @property
     def _share_bytes(self) -> int:
         """Memory of the edges and vertices that one worker holds."""
-        return self._host_bytes(1 / self.partitions if self.in_shards else self._uneven_share)
-
-    @property
-    def _uneven_share(self) -> float:
-        return min(1.0, max(IMBALANCE / self.capacity.workers, 1 / self.partitions))
+        return self._host_bytes(1 / self.partitions)
 
     @property
     def bounding_bytes(self) -> int:

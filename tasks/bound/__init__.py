@@ -1,5 +1,5 @@
-"""λ of one partition: peeling for a single partition, or one step of banding or of fixpoint rounds between exchanges.
+"""λ of a graph that a worker holds whole: by peeling, or by the methods for study, `fixpoint` and `bisection`.
 
-May import `kernels`, `graph`, `ingest`, `ids`, `messages`, `device` and `errors`. Start with `peel`, then `band`;
-`fixpoint` is the method of the original publication, for study. `in_memory` is for graphs that are not read from files.
+May import `kernels`, `graph`, `bands`, `ingest`, `ids`, `messages`, `device` and `errors`. Start with `peel`.
+`in_memory` is for graphs that are not read from files.
 """

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..ingest import OwnedEdges
-from .subgraph import PartitionCounts, Subgraph, counts_of
+from .subgraph import PartitionCounts, counts_of
 from .triangulate import check_supports
 
 
@@ -47,10 +47,3 @@ def whole_graph(owned: OwnedEdges, support: NDArray[np.int32] | None = None) -> 
     local = kernels.total(support > 0)
     high, support = beside_peeling(len(owned.offsets) - 1, local, owned.high, support)
     return WholeGraph(owned.offsets, high, support, counts_of(owned))
-
-
-def whole_graph_of(subgraph: Subgraph) -> WholeGraph:
-    """The local edges of a subgraph."""
-    low, vertices = subgraph.topology.low, subgraph.topology.vertices
-    offsets = np.searchsorted(low, np.arange(vertices + 1, dtype=low.dtype, like=low)).astype(np.int64)
-    return WholeGraph(offsets, subgraph.topology.high, subgraph.first_counts(), subgraph.counts)

@@ -304,13 +304,13 @@ def real(job: Job) -> Job:
     return job
 
 
-HOW = ["--partitions", "3", "--device", "cpu"]
+HOW = ["--method", "band", "--device", "cpu"]
 
 
 @pytest.mark.slow
 def test_a_job_to_its_end(real: Job, rows: Path, tmp_path: Path) -> None:
     assert real.run("--input", str(rows), "--output", str(tmp_path / "out"), *HOW) == 0
-    plain = mine(rows, tmp_path / "plain", partitions=3, device="cpu")
+    plain = mine(rows, tmp_path / "plain", method="band", device="cpu")
     assert Result(tmp_path / "out").edges.to_table() == plain.edges.to_table()
     assert real.run("--input", str(tmp_path / "absent"), "--output", str(tmp_path / "none"), *HOW) == 3
     assert real.called("scontrol") == []
@@ -328,7 +328,7 @@ def test_a_job_that_goes_on_after_its_time_limit(real: Job, rows: Path, tmp_path
     assert not (tmp_path / "out").exists()
     real.command("edgemill", f'#!/usr/bin/env bash\nexec {sys.executable} -m edgemill.pipeline "$@"\n')
     assert real.run(*arguments, SLURM_RESTART_COUNT="1") == 0
-    plain = mine(rows, tmp_path / "plain", partitions=3, device="cpu")
+    plain = mine(rows, tmp_path / "plain", method="band", device="cpu")
     result = Result(tmp_path / "out")
     assert result.edges.to_table() == plain.edges.to_table()
     text = (tmp_path / "out" / "log.jsonl").read_text()

@@ -22,7 +22,7 @@ from edgemill.tasks.generate.generate import generate
 from trials import Trials
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "configs" / "slurm" / "edgemill.sbatch"
-HOW = ["--partitions", "3", "--device", "cpu", "--set", "output.report=false"]
+HOW = ["--method", "band", "--device", "cpu", "--set", "output.report=false"]
 WITHOUT_REPORT: dict[str, Any] = {"output.report": False}
 KEEPS = ["--set", "checkpoint.every_exchanges=1"]
 PAUSE_AT = 8
@@ -153,7 +153,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Of a run that nothing happened to, without SLURM."""
     out = tmp_path_factory.mktemp("plain") / "out"
-    return mine(rows, out, partitions=3, device="cpu", **WITHOUT_REPORT)
+    return mine(rows, out, method="band", device="cpu", **WITHOUT_REPORT)
 
 
 @pytest.fixture

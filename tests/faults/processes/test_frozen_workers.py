@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -42,16 +43,16 @@ def stop() -> Iterator[Callable[..., None]]:
             os.kill(pid, signal.SIGKILL)
 
 
-def at_exchange(monkeypatch: pytest.MonkeyPatch, number: int, strike: Callable[[], None]) -> None:
-    """Call `strike` after some exchanges."""
-    exchange = Events.exchange
+def at_task(monkeypatch: pytest.MonkeyPatch, number: int, strike: Callable[[], None]) -> None:
+    """Call `strike` after some finished tasks."""
+    emit, told = Events.emit, itertools.count(1)
 
-    def struck(self: Events, record: Any) -> None:
-        exchange(self, record)
-        if record.exchange == number:
+    def struck(self: Events, event: str, /, **fields: object) -> None:
+        emit(self, event, **fields)
+        if event == "task_done" and next(told) == number:
             strike()
 
-    monkeypatch.setattr(Events, "exchange", struck)
+    monkeypatch.setattr(Events, "emit", struck)
 
 
 def is_running(pid: int) -> bool:
@@ -71,7 +72,7 @@ def test_frozen_workers_are_replaced(
     trials: Trials,
     frozen: int,
 ) -> None:
-    """One worker of the run's own cluster is frozen during banding, or both."""
+    """One worker of the run's own cluster is frozen, or both."""
     pids: list[int] = []
 
     @contextmanager
@@ -82,7 +83,7 @@ def test_frozen_workers_are_replaced(
 
     plain = mine(rows, tmp_path / "plain", **HOW)
     monkeypatch.setattr("edgemill.pipeline.run.full.connect", connected)
-    at_exchange(monkeypatch, 5, lambda: stop(*pids[:frozen]))
+    at_task(monkeypatch, 8, lambda: stop(*pids[:frozen]))
     # Dask takes no worker for frozen that was silent for less than 5 s.
     result = mine(rows, tmp_path / "out", cluster={"workers": 2, "silence_seconds": 1}, **HOW)
     assert len(pids) == 2
@@ -99,7 +100,7 @@ def test_all_workers_of_a_patient_scheduler_are_frozen(
     """The scheduler would wait for ever, but the driver does not."""
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
-        at_exchange(monkeypatch, 5, lambda: stop(*pids))
+        at_task(monkeypatch, 8, lambda: stop(*pids))
         with pytest.raises(ClusterLost, match=r"no task could run for 2 s .*: none of 2 workers sends heartbeats"):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 2}, **HOW)
         assert not (tmp_path / "out").exists()
@@ -112,7 +113,7 @@ def test_one_worker_of_a_patient_scheduler_is_frozen(
 ) -> None:
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
-        at_exchange(monkeypatch, 5, lambda: stop(pids[0]))
+        at_task(monkeypatch, 8, lambda: stop(pids[0]))
         with pytest.raises(ClusterLost, match=r"the worker at tcp://.* has tasks of this run and sends no heartbeat"):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 3}, **HOW)
     trials("workers freeze", "refused")

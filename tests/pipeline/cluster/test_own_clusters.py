@@ -137,8 +137,8 @@ def test_workers_that_come_late_are_waited_for(
     ("events", "in_waves"),
     [
         pytest.param((2, 9), False, marks=pytest.mark.slow),
-        ((20, 30), False),
-        pytest.param((6, 25), True, marks=pytest.mark.slow),
+        ((12, 18), False),
+        pytest.param((6, 18), True, marks=pytest.mark.slow),
     ],
 )
 def test_a_cluster_that_grows_and_shrinks(
@@ -191,7 +191,7 @@ def test_a_cluster_that_shrinks_before_a_task_of_every_worker(
     monkeypatch.setattr(Client, "wait_for_workers", noted)
     with own_cluster(2) as (cluster, client, arrivals):
         result = mine(drawn, tmp_path / "out", client=client, **HOW)
-    assert asked == [1]
+    assert set(asked) == {1}
     assert_equal(result, plain)
 
 

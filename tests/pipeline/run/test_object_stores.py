@@ -695,7 +695,7 @@ def test_an_object_that_is_replaced_during_a_run(
 @pytest.mark.slow
 def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
     """The same command follows the dead run's lock, clears what it left, and goes on from its checkpoint."""
-    place, settings = Folder("s3://bucket/killed", s3), ["--partitions", "2"]
+    place, settings = Folder("s3://bucket/killed", s3), ["--method", "band"]
     settings += ["--set", "checkpoint.every_exchanges=2"]
     command = ["run", "--input", str(rows), "--output", place.url, "--device", "cpu", *settings]
     with start(s3, tmp_path, KILLED, *command) as killed:

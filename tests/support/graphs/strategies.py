@@ -1,4 +1,4 @@
-"""Hypothesis strategies: graphs as users write them, ids of every type, and partitionings."""
+"""Hypothesis strategies: graphs as users write them, and ids of every type."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 EdgeList = list[tuple[int, int]]
 
@@ -41,14 +39,6 @@ class Naming:
         """The rows as a table with two columns of these names."""
         columns = [pa.array([self.names[row[end]] for row in rows], self.type) for end in (0, 1)]
         return pa.table(columns, names=[source, target])
-
-
-@dataclass(frozen=True)
-class Partitioning:
-    """An assignment of the vertex numbers 0 to n - 1 to partitions; some may be empty."""
-
-    count: int
-    part: NDArray[np.int16]
 
 
 @st.composite
@@ -107,11 +97,3 @@ def namings(draw: st.DrawFn, vertices: int, types: tuple[pa.DataType, ...] = ID_
         values = st.text(_LETTERS, max_size=6)
     names = draw(st.lists(values, unique=True, min_size=vertices, max_size=vertices))
     return Naming(id_type, tuple(names))
-
-
-@st.composite
-def partitionings(draw: st.DrawFn, vertices: int, max_count: int = 8) -> Partitioning:
-    """Any assignment of the vertices to 1 to max_count partitions."""
-    count = draw(st.integers(1, max_count))
-    part = draw(st.lists(st.integers(0, count - 1), min_size=vertices, max_size=vertices))
-    return Partitioning(count, np.array(part, np.int16))

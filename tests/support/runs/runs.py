@@ -6,19 +6,17 @@ import asyncio
 import gc
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.batching import ShortIntervals
-from edgemill.tasks.partition import HashPartitioner
 from edgemill.tasks.verify.result import verify
 
 Edge = tuple[Any, Any]
@@ -48,15 +46,6 @@ def vertex_column(result: Result, name: str) -> dict[Any, int]:
 def flaws(out: Any, rows: Any = None) -> list[str]:
     """What `verify` finds wrong with a result."""
     return [f"{name}: {detail}" for name, ok, detail in verify(out, rows).checks if not ok]
-
-
-def planted_by_hash(wanted: Sequence[int], partitions: int) -> tuple[list[int], list[Edge]]:
-    """Ids that the hash partitioner puts where `wanted` says, and self-loops that make ids and dense numbers agree."""
-    found: list[int] = []
-    for part in wanted:
-        start = found[-1] + 1 if found else 0
-        found.append(next(v for v in itertools.count(start) if _hashed(v, partitions) == part))
-    return found, [(v, v) for v in range(found[-1] + 1)]
 
 
 def assert_nothing_left(client: Client) -> None:
@@ -99,10 +88,6 @@ def _tasks(dask_scheduler: Any) -> list[str]:
 
 def _results(dask_worker: Any) -> list[str]:
     return list(dask_worker.data)
-
-
-def _hashed(vertex: int, partitions: int) -> int:
-    return int(HashPartitioner(partitions)(np.array([vertex]))[0])
 
 
 @contextmanager
