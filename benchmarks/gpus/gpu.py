@@ -202,7 +202,7 @@ def _line(name: str, times: list[list[float]], graph: WholeGraph, answer: Any, m
         seconds(bound),
         seconds(support + bound),
         f"{most / found.edges:.1f}",
-        f"{most / graph.counts.local:.1f}",
+        f"{most / int((graph.support > 0).sum()):.1f}",
     ]
 
 

@@ -120,7 +120,7 @@ def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(
         OutOfRoom,
         match=r"the largest of 1 partitions would need about .* on a GPU of .*: start more workers, each with a GPU of "
-        r"its own, use method=.band. with more partitions, or use device=.cpu.",
+        r"its own, or use device=.cpu.",
     ):
         mine(rows, tmp_path / "out", device="gpu", partitions=1)
 

@@ -127,6 +127,7 @@ def test_workers_without_a_gpu(
     monkeypatch.setattr(Engine, "start_on", noted)
     if helping:
         monkeypatch.setattr(planning, "HELP_AT", 0)
+        monkeypatch.setattr(peel_bands, "_MOST_BANDS", 4)
         monkeypatch.setattr(peel_bands._Workers, "may_help", lambda *_: True)
     with runs.mixed_cluster("cpu") as client:
         result = mine(rows, tmp_path / "out", client=client, device="auto", carrier="dask")
