@@ -29,11 +29,6 @@ class OrderedGraph:
     space: MemorySpace
     """The memory of the partitions' arrays."""
 
-    @property
-    def oriented_buckets(self) -> list[tuple[Future, Future]]:
-        """[buckets] BucketEdges and OrientedEdges"""
-        return list(zip(self.edges, self.oriented, strict=True))
-
 
 def _degrees(engine: TaskEngine, edges: Sequence[Future]) -> list[Future]:
     """[buckets] BucketDegrees, in an exchange among the buckets. `edges` [buckets] are BucketEdges."""
