@@ -136,7 +136,7 @@ class WholeCounts:
         threads, self._vertices = get_num_threads(), len(offsets) - 1
         widest = int(np.diff(offsets).max(initial=0)) + 1
         self._offsets, self._high, self._members = offsets, high, high.view(np.uint32)
-        self.support, self.gain = np.zeros((2, len(high)), np.int32)
+        self.support, self.gain = (np.zeros(len(high), np.int32) for _ in range(2))  # one may outlive the other
         self._marks = np.zeros((threads, self._vertices), np.int32)
         self._found = np.empty((2, threads, widest), np.uint32)
 
@@ -165,7 +165,9 @@ def count_whole(offsets: LongArray, high: IntArray, share: int = 0, shares: int 
     many disjoint shares of the triangles is counted.
     """
     counts = WholeCounts(offsets, high)
-    counts.add_by_member(counts.add_by_list(share, shares))
+    left = counts.add_by_list(share, shares)
+    if len(left):
+        counts.add_by_member(left)
     return counts.support, counts.gain
 
 

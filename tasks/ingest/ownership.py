@@ -123,12 +123,12 @@ def collect_owned(space: MemorySpace, parts: Mapping[int, EdgeParts], rows_on_ho
     for b, start, stop in zip(senders, ends, ends[1:], strict=False):
         bucket[start:stop] = b
     first = int(low.min())
-    rank = np.arange(first, first + _vertices_from(first, order.largest(high)), dtype=np.int64)
+    vertices = _vertices_from(first, order.largest(high))
     low, high = ((ends - first if first else ends).astype(np.int32, copy=False) for ends in (low, high))
-    by_pair = order.order_pairs(low, high, len(rank), len(rank))
+    by_pair = order.order_pairs(low, high, vertices, vertices)
     return OwnedEdges(
-        rank,
-        order.offsets(kernels.bincount(low, len(rank))),
+        np.arange(first, first + vertices, dtype=np.int64),
+        order.offsets(kernels.bincount(low, vertices)),
         kernels.take(high, by_pair),
         kernels.take(bucket, by_pair) if len(senders) > 1 else bucket,
         kernels.take(row, by_pair),
