@@ -69,8 +69,8 @@ class Pass:
     """Edges that are left."""
 
 
-class _Alone(Sums):
-    """The sums of several workers that are one process."""
+class SharedSums(Sums):
+    """The sums of several workers that are one process and share their counts."""
 
     def __init__(self, workers: int) -> None:
         super().__init__(MemoryCarrier.open(1)[0])
@@ -88,7 +88,7 @@ class CountingFilter(CoarseFilter):
     """The filter of several workers, in one process. Mutable."""
 
     def __init__(self, topology: Topology, count: IntArray, workers: int) -> None:
-        super().__init__(topology, count, _Alone(workers))
+        super().__init__(topology, count, SharedSums(workers))
         self.made: list[Pass] = []
 
     def _pass(self, frontier: Frontier, small: float) -> tuple[Removed, Frontier]:

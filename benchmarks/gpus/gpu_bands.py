@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import cupy
 
+from benchmarks.bands import SharedSums
 from benchmarks.common.graphs import WrongAnswer
 from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.gpus.graphs import rmat
@@ -32,9 +33,7 @@ from edgemill.tasks.bands.copies import graph_copy
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
 from edgemill.tasks.bands.peeling import peel_band
 from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.bands.sums import Sums
 from edgemill.tasks.graph.whole_graph import whole_graph
-from edgemill.tasks.shards import MemoryCarrier
 
 HEAD = (
     "scale",
@@ -75,7 +74,7 @@ class GroupsFilter(CoarseFilter):
     """The filter of several groups that share one copy of the graph. Mutable."""
 
     def __init__(self, topology: Topology, count: IntArray, workers: int) -> None:
-        super().__init__(topology, count, Groups(workers))
+        super().__init__(topology, count, SharedSums(workers))
         self.exchanges = 0
         self.shares = self.busiest = self.copies = 0.0
         """Seconds of all shares, of the busiest one of each pass, and of the copies that groups of their own have."""
@@ -102,21 +101,6 @@ class GroupsFilter(CoarseFilter):
 
     def _agreed(self, values: list[int]) -> list[list[int]]:
         return [values]
-
-
-class Groups(Sums):
-    """The sums of several groups that share their counts."""
-
-    def __init__(self, workers: int) -> None:
-        super().__init__(MemoryCarrier.open(1)[0])
-        self._workers = workers
-
-    @property
-    def workers(self) -> int:
-        return self._workers
-
-    def seconds(self) -> float:
-        return 0.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

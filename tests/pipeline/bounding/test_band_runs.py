@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,27 +42,6 @@ SOON = pytest.mark.timeout(60)
 @pytest.fixture(autouse=True)
 def _small_graphs_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LEAST_EDGES", 1)
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=8)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result with one partition, in this process."""
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", client=client, partitions=1, **QUIET)
-
-
-@pytest.fixture
-def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Two worker processes for tests that kill them. Lost ones are noticed sooner than in other runs."""
-    monkeypatch.setattr("edgemill.pipeline.cluster.watchdog._PERIOD_SECONDS", 0.5)
-    with runs.two_processes() as client:
-        yield client
 
 
 class Started:

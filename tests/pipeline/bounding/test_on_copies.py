@@ -18,7 +18,6 @@ from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.verify.result import verify
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
@@ -32,19 +31,6 @@ METHODS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def _small_graphs_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LEAST_EDGES", 1)
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=8)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result of peeling in this process."""
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", client=client, partitions=1, **QUIET)
 
 
 @pytest.mark.parametrize("carrier", ["shared-memory", pytest.param("dask", marks=pytest.mark.slow)])

@@ -41,7 +41,6 @@ from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.results.summary.show import print_result
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.shards import MemoryCarrier, Packet
 from edgemill.tasks.verify.result import verify
 from known_graphs import SKIP_REASON, known_graph
@@ -58,19 +57,6 @@ def processes() -> Iterator[Client]:
     """Three worker processes with one thread each."""
     with runs.cluster(n_workers=3, threads_per_worker=1) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=8)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result with one partition, in this process."""
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", client=client, partitions=1, **QUIET)
 
 
 def tables(result: Result) -> list[Any]:

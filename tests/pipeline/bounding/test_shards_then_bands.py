@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -33,7 +32,6 @@ from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
 from known_graphs import SKIP_REASON, known_graph
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
@@ -41,27 +39,6 @@ SOON = pytest.mark.timeout(60)
 """A run that waits for a lost task would never end."""
 ALL = 10**9
 """More edges than a graph here has: shards are not built."""
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=8)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result with one partition, in this process."""
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", client=client, partitions=1, **QUIET)
-
-
-@pytest.fixture
-def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Two worker processes for tests that kill them. Lost ones are noticed sooner than in other runs."""
-    monkeypatch.setattr("edgemill.pipeline.cluster.watchdog._PERIOD_SECONDS", 0.5)
-    with runs.two_processes() as client:
-        yield client
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from edgemill.pipeline import Result, mine
 from edgemill.pipeline.bounding import peel_bands
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.plan import choice as planning
-from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.verify.result import verify
 
 pytestmark = pytest.mark.gpu
@@ -33,18 +32,6 @@ def _small_graphs_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def two_workers() -> Iterator[Client]:
     with runs.cluster(n_workers=2, threads_per_worker=2, resources={"GPU": 1}) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", device="cpu", partitions=1)
 
 
 @pytest.fixture(scope="module")

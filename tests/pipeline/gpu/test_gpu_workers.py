@@ -19,7 +19,6 @@ import runs
 from edgemill import kernels
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.monitor.events import Events
-from edgemill.tasks.generate.generate import generate
 
 pytestmark = pytest.mark.gpu
 
@@ -33,18 +32,6 @@ def two_workers() -> Iterator[Client]:
         runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1}) as client,
     ):
         yield client
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return mine(rows, tmp_path_factory.mktemp("plain") / "out", device="cpu", partitions=1)
 
 
 @pytest.fixture(scope="module")
