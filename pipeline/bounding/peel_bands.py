@@ -104,6 +104,8 @@ class _Workers:
     """Address → when the worker began its band"""
     speed: dict[str, float] = field(default_factory=dict)
     """Address → work in a second, as measured in the last band of the worker"""
+    on_host: tuple[Future, Future] | None = None
+    """The graph and the state in host memory, once there are helpers"""
 
     def ended(self, band: int, address: str, work: int) -> None:
         """Note a band that a worker has peeled."""
@@ -111,10 +113,13 @@ class _Workers:
         self.speed[address] = work / max(time.monotonic() - self.since.pop(address), 1e-3)
 
     def may_help(self, address: str, band: int, left: int) -> bool:
-        """Whether a helper would peel a band before the GPUs have done the work that is left, the band's `left`
-        included.
+        """Whether a helper would peel a `band` of so much work before the GPUs have done all the work that is `left`.
+
+        Also if no GPU is left.
         """
         gpus = [own for own in self.held if own not in self.helpers]
+        if not gpus:
+            return True
         measured = [self.speed[own] for own in gpus if own in self.speed]
         one = sum(measured) / len(measured) if measured else 1.0
         speed = self.speed.get(address, self.helpers[address] * one) if measured else self.helpers[address]
@@ -296,9 +301,18 @@ class PeelBands(Schedule):
                 workers.helpers |= {address: kernel_threads_of(worker) / GPU_THREADS} if new else {}
             if new and todo > len(workers.held) - len(workers.busy):
                 hosts.add(worker["host"])
-                by = engine.on_cpus() if helps else engine
-                workers.held[address] = by.start_on("join", _hold, [(graph, state, _space(by))], [address])[0]
+                by, given = engine, (graph, state)
+                if helps:  # it may have no CuPy, and could not receive arrays of a GPU
+                    by, given = engine.on_cpus(), workers.on_host or self._on_host(graph, state)
+                    workers.on_host = given
+                workers.held[address] = by.start_on("join", _hold, [(*given, _space(by))], [address])[0]
                 self._workers = max(self._workers, len(workers.held))
+
+    def _on_host(self, graph: Future, state: Future) -> tuple[Future, Future]:
+        """The graph and the state in host memory."""
+        engine, host = self.context.engine, MemorySpace.HOST
+        copies = engine.submit("graph-on-host", move_arrays, graph, host)
+        return copies, engine.submit("state-on-host", BandState.moved, state, host)
 
     def _intervals(self, states: Sequence[Future]) -> list[Future]:
         return self.context.engine.map("intervals", band_intervals, [(self.context.subgraphs[0], states[0])])

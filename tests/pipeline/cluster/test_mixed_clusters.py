@@ -83,3 +83,5 @@ def test_helpers_take_bands_that_do_not_delay_the_end() -> None:
     workers.speed["cpu"] = 10.0
     assert workers.may_help("cpu", 10, 400)
     assert not workers.may_help("cpu", 10, 390)
+    del workers.held["g1"], workers.held["g2"]
+    assert workers.may_help("cpu", 10, 10)

@@ -110,7 +110,11 @@ def mixed_cluster(*others: str) -> Iterator[Client]:
     """A worker with the name gpu that declares a GPU, and `others` that do not."""
     options: dict[str, Any] = {"nthreads": 2, "memory_limit": "2GiB", "dashboard": False, "silence_logs": 50}
     workers = {
-        name: {"cls": Nanny, "options": options | {"resources": {"GPU": 1} if name == "gpu" else {}}}
+        name: {
+            "cls": Nanny,
+            "options": options
+            | ({"resources": {"GPU": 1}} if name == "gpu" else {"env": {"CUDA_VISIBLE_DEVICES": ""}}),
+        }
         for name in ("gpu", *others)
     }
     scheduler = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1", "port": 0}}
