@@ -22,6 +22,9 @@ bound_t = np.int32
 MAX_LOCAL_EDGES = 2**31 - 2
 """Most edges of one subgraph; a larger graph needs more partitions."""
 
+MAX_LOCAL_VERTICES = 2**31 - 1
+"""Most vertices of one subgraph: they are numbered by int32."""
+
 GONE = -(2**30)
 """`count` of an edge that was removed in an earlier round."""
 UNCOUNTED = 2**31 - 1

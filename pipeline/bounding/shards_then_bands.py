@@ -13,8 +13,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+from ...kernels.graph import MAX_LOCAL_VERTICES
 from ...tasks.bands.remainder import (
-    MOST_VERTICES,
     HandedOver,
     handed_intervals,
     intervals_of_group,
@@ -42,7 +42,7 @@ class ShardsThenBands(PeelShards):
         At most `band_workers` workers peel bands; 1 for a worker that peels alone.
         """
         vertices = sum(counts.vertices for counts in context.counts)
-        super().__init__(context, resident_bytes, bands_at or 0 if vertices <= MOST_VERTICES else 0)
+        super().__init__(context, resident_bytes, bands_at or 0 if vertices <= MAX_LOCAL_VERTICES else 0)
         self._band_workers = band_workers
         self._rest: Schedule | None = None
         """Peels the remaining edges, once shards have stopped for good."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...tasks.bands.remainder import MOST_VERTICES
+from ...kernels.graph import MAX_LOCAL_VERTICES
 from .plan import Plan
 
 
@@ -17,7 +17,7 @@ def with_bands(shards: Plan, least_edges: int) -> Plan:
     capacity = shards.capacity
     if capacity.workers == 1 or capacity.in_process or capacity.device_bytes or not capacity.memory_bytes:
         return shards
-    if shards.graph.vertices.most > MOST_VERTICES:
+    if shards.graph.vertices.most > MAX_LOCAL_VERTICES:
         return shards
     hosts = min(capacity.hosts, max(1, shards.remaining_edges(True) // least_edges))
     left = shards.remaining_edges(hosts > 1)

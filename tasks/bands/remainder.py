@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import MAX_LOCAL_EDGES, Topology
+from ...kernels.graph import MAX_LOCAL_EDGES, MAX_LOCAL_VERTICES, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..bound.intervals import Intervals
 from ..bound.peel import Peeled
@@ -27,9 +27,6 @@ from ..shards.assignment import ShardAssignment
 from ..shards.edges import ShardEdges
 from ..shards.state import Figures, ShardState
 from .state import BandState
-
-MOST_VERTICES = 2**31 - 1
-"""Most vertices of a graph whose remaining edges can be brought together: their vertices are numbered by int32."""
 
 
 @dataclass(frozen=True)
@@ -142,13 +139,13 @@ def _owned(edges: ShardEdges) -> NDArray[np.bool_]:
 
 
 def merge_remaining(parts: Sequence[RemainingEdges]) -> Remainder:
-    """Bring the remaining edges of all groups together; `parts` is by group. At most 2^31 - 2 edges, of MOST_VERTICES.
+    """Bring the remaining edges of all groups together; `parts` is by group.
 
-    Takes 5 bytes for each vertex of the graph beside what edges take. Raises InternalError unless all edges arrive.
+    At most MAX_LOCAL_EDGES, of a graph of at most MAX_LOCAL_VERTICES. Takes 5 bytes for each vertex of the graph beside what edges take. Raises InternalError unless all edges arrive.
     """
     vertices, handed = parts[0].vertices, parts[0].handed
     runs = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    if runs[-1] != handed or handed > MAX_LOCAL_EDGES or vertices > MOST_VERTICES:
+    if runs[-1] != handed or handed > MAX_LOCAL_EDGES or vertices > MAX_LOCAL_VERTICES:
         raise InternalError(f"{handed:,} edges remained in shards of {vertices:,} vertices, and {runs[-1]:,} arrived")
     low, high, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("low", "high", "count"))
     rows = kernels.merge_rows(low, high, runs, vertices)

@@ -53,6 +53,7 @@ def test_compiled_kernels_are_loaded_as_the_run_needs_them(
         compact_rows=False,
         ingest_on_device=on_device,
         source=SimpleNamespace(kind="integer"),
+        in_bands=False,
     )
     first: Any = Workers(compiled=False)
     warming._warm_gpus(first, plan)
