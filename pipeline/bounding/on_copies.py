@@ -22,7 +22,7 @@ from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..output.manifest import ExchangeRecord
-from .peel_bands import band_workers, one_carrier
+from .peel_bands import gang_of, one_carrier
 from .schedule import BoundingContext, Schedule, state_lost
 
 State: TypeAlias = Bounds | Halves
@@ -82,13 +82,12 @@ class OnCopies(Schedule):
             return states
         engine.refresh_workers()
         with engine.exclusive("peeling"):
-            addresses = band_workers(engine, context.settings.carrier, self._most_workers)
-            every = list(engine.session.workers)
-            at = [every.index(address) for address in addresses]
-            communicator = Communicator.of(engine, len(at), context.settings.carrier, at)
+            addresses, communicator = gang_of(engine, context.settings.carrier, self._most_workers)
             graph = engine.submit("graph-copy", graph_copy, context.subgraphs[0])
             how = *how[:-1], None if deadline is None else deadline - time.monotonic()
-            arguments = [(communicator, w, graph, state, *how, self._topic if w == 0 else None) for w in range(len(at))]
+            arguments = [
+                (communicator, w, graph, state, *how, self._topic if w == 0 else None) for w in range(len(addresses))
+            ]
             tasks = engine.start_on(self.name, _search_on_worker, arguments, addresses)
             context.beside()
             engine.wait_for_gang(tasks, addresses)

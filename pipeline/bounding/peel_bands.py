@@ -43,7 +43,18 @@ _MOST_LOSSES = 20
 """How often workers may be lost without a band being finished."""
 
 
-def band_workers(engine: Engine, carrier: CarrierSetting, most: int) -> list[str]:
+def gang_of(engine: Engine, carrier: CarrierSetting, most: int) -> tuple[list[str], Communicator]:
+    """The addresses of the workers that take part, as `_band_workers`, and their communicator. Raises ClusterLost."""
+    for _ in range(_MOST_LOSSES):
+        addresses = _band_workers(engine, carrier, most)
+        try:
+            return addresses, Communicator.of(engine, len(addresses), carrier, addresses)
+        except StateLost:  # one is lost since
+            engine.refresh_workers()
+    raise ClusterLost("workers were lost again and again before they could peel bands; run again")
+
+
+def _band_workers(engine: Engine, carrier: CarrierSetting, most: int) -> list[str]:
     """The addresses of the workers that take part: the first of each host, whose task uses the cores of the others too.
 
     With a carrier that is not `auto`, and on GPUs, all of them. At most `most`. Raises as `Engine.on_every_worker`.
@@ -60,12 +71,9 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
     Raises StateLost if a worker is lost.
     """
     with engine.exclusive("triangles"):
-        addresses = band_workers(engine, carrier, most)
-        every = list(engine.session.workers)
-        at = [every.index(address) for address in addresses]
-        communicator = Communicator.of(engine, len(at), carrier, at)
+        addresses, communicator = gang_of(engine, carrier, most)
         lists = engine.submit("lists", oriented_lists, owned)
-        arguments = [(communicator, worker, lists, _space(engine)) for worker in range(len(at))]
+        arguments = [(communicator, worker, lists, _space(engine)) for worker in range(len(addresses))]
         tasks = engine.start_on("count-share", _count_share, arguments, addresses)
         engine.wait_for_gang(tasks, addresses)
         # Alone the task could not run again: it waits for the others of its gang.
@@ -177,13 +185,10 @@ class PeelBands(Schedule):
         state = before
         reached = (False, -1)
         while True:
-            addresses = band_workers(engine, carrier, self._most)
-            every = list(engine.session.workers)
-            at = [every.index(address) for address in addresses]
-            communicator = Communicator.of(engine, len(at), carrier, at)
+            addresses, communicator = gang_of(engine, carrier, self._most)
             left = None if deadline is None else deadline - time.monotonic()
             how = graph, state, _space(engine), left, self._least_bands
-            arguments = [(communicator, w, *how, self._topic if w == 0 else None) for w in range(len(at))]
+            arguments = [(communicator, w, *how, self._topic if w == 0 else None) for w in range(len(addresses))]
             tasks = engine.start_on("filter", _filter_on_worker, arguments, addresses)
             beside()
             beside = _nothing

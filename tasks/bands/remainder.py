@@ -141,7 +141,8 @@ def _owned(edges: ShardEdges) -> NDArray[np.bool_]:
 def merge_remaining(parts: Sequence[RemainingEdges]) -> Remainder:
     """Bring the remaining edges of all groups together; `parts` is by group.
 
-    At most MAX_LOCAL_EDGES, of a graph of at most MAX_LOCAL_VERTICES. Takes 5 bytes for each vertex of the graph beside what edges take. Raises InternalError unless all edges arrive.
+    At most MAX_LOCAL_EDGES, of a graph of at most MAX_LOCAL_VERTICES. Takes 5 bytes for each vertex of the graph beside
+    what edges take. Raises InternalError unless all edges arrive.
     """
     vertices, handed = parts[0].vertices, parts[0].handed
     runs = np.cumsum([0, *map(len, parts)], dtype=np.int64)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from distributed import Worker, get_worker
 
-from ....tasks.errors import UsageError
+from ....tasks.errors import StateLost, UsageError
 from ....tasks.shards.carriers.carrier import Carrier, MemoryCarrier
 from ....tasks.shards.carriers.group_file import PREFIX
 from ....tasks.shards.carriers.shared_memory import SharedMemoryCarrier
@@ -48,19 +48,22 @@ class _Offer(NamedTuple):
 
 
 def carrier_for(
-    engine: Engine, setting: CarrierSetting = "auto", workers: Sequence[int] | None = None
+    engine: Engine, setting: CarrierSetting = "auto", workers: Sequence[str] | None = None
 ) -> CarrierChoice:
-    """The fastest carrier that all workers of the engine can use, or those with the indexes `workers`; or the carrier
+    """The fastest carrier that all workers of the engine can use, or those with the addresses `workers`; or the carrier
     of the `setting`.
 
-    Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost.
+    Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost; StateLost if one of
+    `workers` is lost.
     """
     offers: list[_Offer] = engine.on_every_worker(_offer)
     try:
         shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)
     finally:
         engine.on_every_worker(_withdraw, offers)
-    addresses = tuple(offers[w].address for w in (range(len(offers)) if workers is None else workers))
+    addresses = tuple(offer.address for offer in offers) if workers is None else tuple(workers)
+    if gone := set(addresses) - {offer.address for offer in offers}:
+        raise StateLost(f"the worker at {min(gone)} was lost before it took part in a search; run again")
     if len(addresses) == 1:
         return CarrierChoice("memory", addresses)
     folders = tuple(folder for folder in shared[0] if all(folder in found for found in shared))

@@ -28,8 +28,8 @@ class Communicator:
     groups: int
 
     @classmethod
-    def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[int] | None = None) -> Self:
-        """A communicator on the engine's workers, or those with the indexes `workers_at`, or on as many of them as
+    def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[str] | None = None) -> Self:
+        """A communicator on the engine's workers, or those with the addresses `workers_at`, or on as many of them as
         there are groups. Raises as `carrier_for` does.
         """
         name = engine.communicator_name()

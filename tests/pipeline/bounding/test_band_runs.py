@@ -20,6 +20,8 @@ from edgemill.pipeline import ClusterLost, InternalError, Result, mine
 from edgemill.pipeline.bounding import peel_bands
 from edgemill.pipeline.bounding.peel_bands import PeelBands
 from edgemill.pipeline.cluster import hosts
+from edgemill.pipeline.cluster.carriers.choice import carrier_for
+from edgemill.pipeline.cluster.carriers.communicator import Communicator
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.cluster.hosts import by_host, cores_here
@@ -31,6 +33,7 @@ from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
+from edgemill.tasks.errors import StateLost
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.verify.result import verify
 
@@ -345,6 +348,31 @@ def test_a_worker_that_joins_takes_bands(
     assert joined in started.at("band")
     assert_exact(result, plain, 3)
     shard_faults.assert_nothing_left(pair, result.manifest.run)
+
+
+@SOON
+def test_a_worker_lost_before_the_filter(
+    rows: Path, plain: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers that take part are chosen again."""
+    make, called = Communicator.of, count()
+
+    def lost_at_first(*arguments: Any) -> Communicator:
+        if next(called) in (0, 2):  # before triangles are counted, and before the filter
+            raise StateLost("the worker at tcp://127.0.0.1:1 was lost")
+        return make(*arguments)
+
+    monkeypatch.setattr(Communicator, "of", lost_at_first)
+    result = mine(rows, tmp_path / "out", client=two_workers, **banded("shared-memory"))
+    assert next(called) == 4
+    assert_exact(result, plain, 2)
+
+
+def test_a_lost_worker_has_no_carrier(two_workers: Client) -> None:
+    engine = Engine.connect(two_workers, "lost-worker")
+    with pytest.raises(StateLost, match=r"the worker at tcp://127\.0\.0\.1:1 was lost"):
+        carrier_for(engine, "auto", [next(iter(engine.session.workers)), "tcp://127.0.0.1:1"])
+    engine.session.close()
 
 
 # Limits and checkpoints
