@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...kernels.graph import MAX_LOCAL_VERTICES
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
@@ -34,7 +35,6 @@ from .facts import NO_METHOD
 from .fit import excess
 from .limits import FILL
 from .plan import Plan
-from .remainder import with_bands
 from .row_memory import row_bytes
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
     most, threads = min(workers, MAX_PARTITIONS), one.capacity.threads
     every = _in_shards(one, most, most * threads, _EACH if workers > 1 else f"with one {excess(one)}")
     some = _in_shards(one, groups, groups * threads, f"{groups} workers are enough for its edges")
-    return with_bands(every if groups == workers or some.on_disk or not some.fits() else some, LEAST_EDGES)
+    return _last_edges_elsewhere(every if groups == workers or some.on_disk or not some.fits() else some)
 
 
 def _in_bands(one: Plan) -> Plan:
@@ -250,6 +250,32 @@ def _in_bands(one: Plan) -> Plan:
     if threads > one.capacity.kernel_threads:
         return replace(one, reason=f"one worker holds them all, and uses the {threads} cores of its host")
     return one
+
+
+def _last_edges_elsewhere(shards: Plan) -> Plan:
+    """The plan in shards that stop when a worker can hold what is left, if that saves time; else the plan as it is.
+
+    Several hosts then peel bands, each with at least LEAST_EDGES of the edges left. Workers of one host share
+    its cores: one of them peels all that is left with the threads of all.
+    """
+    capacity = shards.capacity
+    if capacity.workers == 1 or capacity.in_process or capacity.device_bytes or not capacity.memory_bytes:
+        return shards
+    if shards.graph.vertices.most > MAX_LOCAL_VERTICES:
+        return shards
+    hosts = min(capacity.hosts, max(1, shards.remaining_edges(True) // LEAST_EDGES))
+    left = shards.remaining_edges(hosts > 1)
+    found = replace(shards, bands_at=left, bands_on=hosts)
+    if not left or not found.seconds_saved > 0:
+        return shards
+    workers, how = f"each of {hosts} workers holds", "peels in bands of λ"
+    if hosts == 1:
+        workers, how = "one worker holds", f"peels with the {capacity.host_threads} cores of its host"
+    if left >= shards.edges * shards.graph.with_triangles:
+        then = f"to count triangles; {workers} all edges that have some, and {how}"
+    else:
+        then = f"until ~{float(f'{left:.3g}'):,.0f} edges are left, which {workers} and {how}"
+    return replace(found, reason=f"{shards.reason}, {then}")
 
 
 def capacity_of(settings: Settings, session: Session, execution: Execution) -> Capacity:
