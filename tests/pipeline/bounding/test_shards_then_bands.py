@@ -209,7 +209,7 @@ def test_a_limit_before_bands(
 
 @SOON
 @pytest.mark.parametrize("calls", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_limit_after_shards(
     rows: Path,
     plain: Result,
@@ -264,14 +264,14 @@ def test_a_limit_among_bands(
 @pytest.mark.parametrize(
     ("where", "workers", "later"),
     [
-        ("shards", 2, "same"),
         ("hand-over", 2, "same"),
-        ("filter", 2, "same"),
         ("band", 2, "never"),
-        ("peel", 1, "same"),
         *(
             pytest.param(where, workers, later, marks=pytest.mark.slow)
             for where, workers, later in (
+                ("shards", 2, "same"),
+                ("filter", 2, "same"),
+                ("peel", 1, "same"),
                 ("shards", 2, "never"),
                 ("hand-over", 1, "same"),
                 ("hand-over", 2, "never"),
@@ -339,7 +339,7 @@ def test_the_next_run_goes_on(
 
 
 @SOON
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_checkpoint_that_is_always_due(
     rows: Path,
     plain: Result,
@@ -394,12 +394,12 @@ def dying_in(where: str) -> Any:
     ("where", "workers", "victim"),
     [
         ("shards", 2, 1),
-        ("filter", 2, 1),
         ("band", 2, 0),
-        ("peel", 1, 0),
         *(
             pytest.param(where, workers, victim, marks=pytest.mark.slow)
             for where, workers, victim in (
+                ("filter", 2, 1),
+                ("peel", 1, 0),
                 ("shards", 2, 0),
                 ("hand-over", 2, 0),
                 ("hand-over", 1, 1),
