@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Sums:
     def add(self, changes: Changes, values: Sequence[int] = ()) -> list[list[int]]:
         """Lower the counts of `changes` by the sums over all workers. Returns the `values` of each worker.
 
-        Raises InternalError unless all amounts arrive; as `Carrier.exchange`.
+        Raises InternalError unless all packets arrive as they were sent, with all amounts; as `Carrier.exchange`.
         """
         cuts = np.linspace(0, len(changes.count), self.workers + 1).astype(np.int64).tolist()
         first, stop = cuts[self.rank : self.rank + 2]
@@ -54,14 +55,15 @@ class Sums:
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(amount for _, amount in packed)
         told = sum(int(words[AMOUNTS]) for words, _ in packed)
-        packets = self._carrier.exchange(_words([*values, sent, told]), [words for words, _ in packed])
+        packets = self._carrier.exchange(_words([*values, sent, told]), [sealed(words) for words, _ in packed])
         facts = [packet.common.view(np.uint64).tolist() for packet in packets]
         self._count(packet.own for packet in packets)
-        for packet in packets:
-            changes.collect(packet.own, first)
-        packets = self._carrier.exchange(changes.pack(first, stop)[0], [_EMPTY] * self.workers)
+        for sender, packet in enumerate(packets):
+            changes.collect(_opened(packet.own, sender), first)
+        packets = self._carrier.exchange(sealed(changes.pack(first, stop)[0]), [_EMPTY] * self.workers)
         self._count(packet.common for packet in packets)
-        arrived = sum(changes.apply(packet.common, a) for packet, a in zip(packets, cuts, strict=False))
+        own_ranges = enumerate(zip(packets, cuts, strict=False))
+        arrived = sum(changes.apply(_opened(packet.common, sender), a) for sender, (packet, a) in own_ranges)
         self.messages += sum(own.pop() for own in facts)
         sent = sum(own.pop() for own in facts)
         if arrived != sent:
@@ -80,6 +82,18 @@ class Sums:
             self.facts([])
             times.append(time.perf_counter() - started)
         return max(own[0] for own in self.facts([int(1e9 * min(times))])) / 1e9
+
+
+def sealed(words: Words) -> Words:
+    """The words of a packet, and their CRC-32: sums do not tell an amount that reaches another edge than its own."""
+    return np.append(words, np.uint32(crc32(words.data)))
+
+
+def _opened(words: Words, sender: int) -> Words:
+    """The words of a packet without their checksum. Raises InternalError if they were changed on their way."""
+    if not len(words) or crc32(words[:-1].data) != words[-1]:
+        raise InternalError(f"a packet of lowered counts from worker {sender} was changed on its way")
+    return words[:-1]
 
 
 _EMPTY: Words = np.empty(0, np.uint32)

@@ -34,7 +34,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
 from edgemill.tasks.bands.peeling import peel_band
 from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bands.sums import Sums, sealed
 from edgemill.tasks.bound.in_memory import find_triangles
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.errors import ClusterLost, InternalError
@@ -774,12 +774,16 @@ def emptied(packed: Words, edges: int) -> Words:
 class Tampering:
     """A carrier of worker 0, which changes one packet of amounts: the first that has any in the `turn`-th sum or later.
 
-    `shared` says which: what the workers send to the owners of counts, or the sums that an owner sends to all.
+    `shared` says which: what the workers send to the owners of counts, or the sums that an owner sends to all. With
+    `seals` the checksum is that of the changed packet, as if the worker had added up wrongly.
     """
 
     name = "memory"
 
-    def __init__(self, carrier: Carrier, change: Change, shared: bool, turn: int, edges: int) -> None:
+    def __init__(
+        self, carrier: Carrier, change: Change, shared: bool, turn: int, edges: int, seals: bool = True
+    ) -> None:
+        self._seals = seals
         self.rank, self.groups = carrier.rank, carrier.groups
         self._carrier, self._change, self._shared, self._turn, self._edges = carrier, change, shared, turn, edges
         self._sums, self._second = 0, False
@@ -802,7 +806,8 @@ class Tampering:
             return packed
         self.done = True
         size = 64 * (int(packed[3]) // 2) if packed[0] else self._edges
-        return self._change(packed, size)
+        changed = self._change(packed[:-1], size)
+        return sealed(changed) if self._seals else np.append(changed, packed[-1:])
 
     def abandon(self) -> None:
         """See `Carrier.abandon`."""
@@ -857,6 +862,39 @@ def test_amounts_of_another_edge(backend: Backend, shared: bool, turn: int) -> N
             3,
             through=lambda own: own if own.rank else Tampering(own, moved, shared, turn, graph.topology.edges),
         )
+
+
+@pytest.mark.usefixtures("exchanging", "fine")
+@on_each
+@pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
+@pytest.mark.parametrize("name", ["nested cores", "power law"])
+def test_packets_changed_on_their_way(backend: Backend, name: str, shared: bool) -> None:
+    """An amount that reaches another edge is noticed in every sum, also where λ would be wrong and all sums right."""
+    graph, noticed = made(name, backend), 0
+
+    def moved(packed: Words, edges: int) -> Words:
+        amounts = entries(packed, 0)
+        first = next(iter(amounts))
+        others = [e for e in range(edges // 3) if e not in amounts]
+        return again(packed, {others[0] if e == first else e: amount for e, amount in amounts.items()}, edges)
+
+    for turn in range(1, 30, 4):
+        carriers: list[Tampering] = []
+
+        def through(own: Carrier, turn: int = turn, carriers: list[Tampering] = carriers) -> Carrier:
+            if own.rank:
+                return own
+            carriers.append(Tampering(own, moved, shared, turn, graph.topology.edges, seals=False))
+            return carriers[0]
+
+        try:
+            check(graph, run_filter(graph, 3, through=through))
+        except InternalError as error:
+            assert carriers[0].done
+            noticed += "from worker 0 was changed on its way" in str(error)
+        else:
+            assert not carriers[0].done
+    assert noticed > 1
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
