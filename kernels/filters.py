@@ -97,7 +97,7 @@ class Packet(NamedTuple):
             raise ValueError(f"{len(words)} words are no packet of {size} lowered counts")
         places = words[HEADER : HEADER + length]
         word, bit = divmod(edges - first, 32)
-        beyond = (length > word and places[word] >> bit) or places[word + 1 :].any() if dense else places.max(initial=0)
+        beyond = (length > word and places[word] >> bit) or places[word + 1 :].any() if dense else size and places.max()
         if beyond if dense else size and beyond >= edges:
             raise ValueError(f"a packet of {size} lowered counts has edges beyond the last one")
         return cls(bool(dense), width, size, places, words[HEADER + length :])

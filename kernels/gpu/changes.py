@@ -43,11 +43,8 @@ class Changes:
             listed = packed[HEADER + size :]
             arguments = (own, edges, words, places, starts, np.int32(width), listed)
             source.kernel("changes:write")((blocks,), (_BLOCK,), arguments)
-        # The pool of pinned memory keeps its pages; a copy to new pages would take longer than all of this.
-        found = np.frombuffer(cupy.cuda.alloc_pinned_memory(packed.nbytes), np.uint32, len(packed))
-        packed.get(out=found)
-        found[:HEADER] = True, width, set_bits, size
-        return found, amount
+        packed[:HEADER] = cupy.asarray(np.array([True, width, set_bits, size], np.uint32))
+        return packed, amount
 
     def collect(self, words: Words, first: int) -> int:
         """See `kernels.filters.Changes`."""

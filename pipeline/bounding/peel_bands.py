@@ -16,15 +16,25 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...kernels.graph import IntArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
-from ...tasks.bands.copies import GraphCopy, OrientedLists, count_share, graph_copy, oriented_lists
+from ...tasks.bands.copies import (
+    GraphCopy,
+    OrientedLists,
+    bring_together,
+    count_share,
+    graph_copy,
+    oriented_lists,
+    share_copy,
+)
 from ...tasks.bands.filtering import CoarseFilter, FilterFigures
 from ...tasks.bands.peeling import peel_band
 from ...tasks.bands.state import BandState, band_intervals
 from ...tasks.bands.sums import Sums
+from ...tasks.bands.warm import warm_bands, warm_bands_on_gpu
 from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.errors import ClusterLost, StateLost
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.shards import Carrier
+from ...tasks.shards.carriers.gpu_memory import between_gpus
 from ..cluster.carriers.choice import CarrierSetting
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import GPU, Engine, Future
@@ -36,6 +46,7 @@ from ..plan.choice import GPU_THREADS
 from .schedule import BoundingContext, Schedule, state_lost
 
 T = TypeVar("T")
+L = TypeVar("L", bound=OrientedLists)
 
 _MOST_BANDS = 64
 """Most bands that are made for the sake of helpers."""
@@ -43,10 +54,15 @@ _MOST_LOSSES = 20
 """How often workers may be lost without a band being finished."""
 
 
-def gang_of(engine: Engine, carrier: CarrierSetting, most: int) -> tuple[list[str], Communicator]:
-    """The addresses of the workers that take part, as `_band_workers`, and their communicator. Raises ClusterLost."""
+def gang_of(
+    engine: Engine, carrier: CarrierSetting, most: int, graph: Future | None = None
+) -> tuple[list[str], Communicator]:
+    """The addresses of the workers that take part, as `_band_workers`, and their communicator. Raises ClusterLost.
+
+    The worker that has `graph` takes part, if it is given, and comes first.
+    """
     for _ in range(_MOST_LOSSES):
-        addresses = _band_workers(engine, carrier, most)
+        addresses = _band_workers(engine, carrier, most, graph)
         try:
             return addresses, Communicator.of(engine, len(addresses), carrier, addresses)
         except StateLost:  # one is lost since
@@ -54,12 +70,17 @@ def gang_of(engine: Engine, carrier: CarrierSetting, most: int) -> tuple[list[st
     raise ClusterLost("workers were lost again and again before they could peel bands; run again")
 
 
-def _band_workers(engine: Engine, carrier: CarrierSetting, most: int) -> list[str]:
+def _band_workers(engine: Engine, carrier: CarrierSetting, most: int, graph: Future | None) -> list[str]:
     """The addresses of the workers that take part: the first of each host, whose task uses the cores of the others too.
 
     With a carrier that is not `auto`, and on GPUs, all of them. At most `most`. Raises as `Engine.on_every_worker`.
     """
+    if graph is not None:
+        engine.wait([graph])
     addresses = list(engine.session.workers)
+    if graph is not None:
+        (holder,) = engine.holders([graph])
+        addresses.insert(0, addresses.pop(holder))
     if carrier != "auto" or engine.capacity.device_bytes:
         return addresses[:most]
     return [addresses[own[0]] for own in by_host(engine.on_every_worker(cores_here))][:most]
@@ -71,13 +92,27 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
     Raises StateLost if a worker is lost.
     """
     with engine.exclusive("triangles"):
-        addresses, communicator = gang_of(engine, carrier, most)
         lists = engine.submit("lists", oriented_lists, owned)
-        arguments = [(communicator, worker, lists, _space(engine)) for worker in range(len(addresses))]
+        addresses, communicator, copies = _gang_with(engine, carrier, most, lists)
+        arguments = [(communicator, worker, own, _space(engine)) for worker, own in enumerate(copies)]
         tasks = engine.start_on("count-share", _count_share, arguments, addresses)
         engine.wait_for_gang(tasks, addresses)
         # Alone the task could not run again: it waits for the others of its gang.
         return engine.cut_lineage("count-triangles", tasks[:1], count_triangles, [(owned,)])[0]
+
+
+def _gang_with(
+    engine: Engine, carrier: CarrierSetting, most: int, graph: Future
+) -> tuple[list[str], Communicator, list[Future | None]]:
+    """As `gang_of`, and what each worker gets of a graph.
+
+    Dask sends it to CPUs. Of GPUs only the first one gets it, and sends it to the others (`share_copy`).
+    """
+    if not engine.capacity.device_bytes:
+        addresses, communicator = gang_of(engine, carrier, most)
+        return addresses, communicator, [graph] * len(addresses)
+    addresses, communicator = gang_of(engine, carrier, most, graph)
+    return addresses, communicator, [graph, *[None] * (len(addresses) - 1)]
 
 
 class _Band(NamedTuple):
@@ -156,6 +191,7 @@ class PeelBands(Schedule):
         super().__init__(context)
         self._most, self._helpers = most, helpers
         self._workers = 0
+        self._beside: Callable[[], None] = _nothing
         self._filter_seconds = self._band_seconds = 0.0
 
     @property
@@ -167,6 +203,7 @@ class PeelBands(Schedule):
         deadline = None if seconds is None else time.monotonic() + seconds
         engine = self.context.engine
         engine.refresh_workers()
+        self._beside = self.context.beside
         with engine.exclusive("peeling"):
             graph = engine.submit("graph-copy", graph_copy, self.context.subgraphs[0])
             started = time.perf_counter()
@@ -176,22 +213,30 @@ class PeelBands(Schedule):
             workers = _Workers(held)
             found = self._peel_bands(graph, workers, deadline)
             self._band_seconds += time.perf_counter() - filtered
+        self._start_beside()
         return [found]
+
+    def _start_beside(self) -> None:
+        """Start the tasks in the background, once a search. On GPUs this waits for the bands: in the filter Python does
+        much between kernels, which threads of the same process would hold up.
+        """
+        self._beside()
+        self._beside = _nothing
 
     def _filter(self, graph: Future, before: Future | None, deadline: float | None) -> dict[str, Future]:
         """Run the filter to its end, or to the deadline. Gives _Held by address."""
-        context, losses, beside = self.context, 0, self.context.beside
+        context, losses = self.context, 0
         engine, carrier = context.engine, context.settings.carrier
         state = before
         reached = (False, -1)
         while True:
-            addresses, communicator = gang_of(engine, carrier, self._most)
+            addresses, communicator, copies = _gang_with(engine, carrier, self._most, graph)
             left = None if deadline is None else deadline - time.monotonic()
-            how = graph, state, _space(engine), left, self._least_bands
-            arguments = [(communicator, w, *how, self._topic if w == 0 else None) for w in range(len(addresses))]
+            how = state, _space(engine), left, self._least_bands
+            arguments = [(communicator, w, own, *how, self._topic if w == 0 else None) for w, own in enumerate(copies)]
             tasks = engine.start_on("filter", _filter_on_worker, arguments, addresses)
-            beside()
-            beside = _nothing
+            if not engine.capacity.device_bytes:
+                self._start_beside()
             self._workers = max(self._workers, len(addresses))
             lost = None
             try:
@@ -242,17 +287,14 @@ class PeelBands(Schedule):
                     if not (workers.found and _passed(deadline)):
                         self._add_workers(graph, state, workers, len(todo))
                         self._start_bands(workers, todo, bands)
+                        self._start_beside()
                     ended = engine.wait_for_one([task for _, task in workers.busy.values()], list(workers.busy))
                     for address, (band, task) in list(workers.busy.items()):
                         if task in ended:
                             workers.ended(band, address, bands[band].work)
                     self._listener({"part": 0, **self._progress(bands, workers)})
                     losses = 0
-                first = next(iter(workers.held))
-                results = {band: task for band, (_, task) in workers.found.items()}
-                outcome = engine.start_on("bands", _outcome, [(workers.held[first], results)], [first])
-                engine.wait_for_one(outcome, list(workers.held))
-                return engine.cut_lineage("bands-held", outcome, state_lost, [()])[0]
+                return engine.cut_lineage("bands-held", self._bring_together(workers), state_lost, [()])[0]
             except (ClusterLost, StateLost) as error:
                 losses += 1
                 engine.refresh_workers()
@@ -261,6 +303,30 @@ class PeelBands(Schedule):
                     todo[:0] = again
                 if losses == _MOST_LOSSES or not workers.held:
                     raise StateLost(str(error)) from error
+
+    def _bring_together(self, workers: _Workers) -> list[Future]:
+        """The BandState with λ of all bands, on one worker. GPUs send it λ of theirs themselves.
+
+        Raises ClusterLost or StateLost if a worker is lost.
+        """
+        engine, first = self.context.engine, next(iter(workers.held))
+        given: dict[str, dict[int, Future]] = {first: {}}
+        for band, (address, task) in workers.found.items():
+            apart = engine.capacity.device_bytes and address not in workers.helpers
+            given.setdefault(address if apart else first, {})[band] = task
+        addresses = list(given)
+        if len(addresses) == 1:
+            outcome = engine.start_on("bands", _outcome, [(workers.held[first], given[first])], addresses)
+            engine.wait_for_one(outcome, list(workers.held))
+            return outcome
+        communicator = Communicator.of(engine, len(addresses), self.context.settings.carrier, addresses)
+        held = [workers.held[first], *[None] * (len(addresses) - 1)]
+        arguments = [
+            (communicator, w, own, given[address]) for w, (address, own) in enumerate(zip(addresses, held, strict=True))
+        ]
+        tasks = engine.start_on("bands", _outcome_of_gpus, arguments, addresses)
+        engine.wait_for_gang(tasks, addresses)
+        return tasks[:1]
 
     @property
     def _least_bands(self) -> int:
@@ -342,18 +408,25 @@ def _space(engine: Engine) -> MemorySpace:
     return MemorySpace.DEVICE if engine.capacity.device_bytes else MemorySpace.HOST
 
 
-def _passed(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
-
-
 def _nothing() -> None:
     pass
+
+
+def load_bands(space: MemorySpace) -> None:
+    """Task: load what peels bands on a worker, and the kernels of packets between workers."""
+    warm_bands()
+    if space is MemorySpace.DEVICE:
+        warm_bands_on_gpu()
+
+
+def _passed(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _filter_on_worker(
     communicator: Communicator,
     worker: int,
-    graph: GraphCopy,
+    graph: GraphCopy | None,
     before: BandState | None,
     space: MemorySpace,
     seconds: float | None,
@@ -363,34 +436,50 @@ def _filter_on_worker(
     """Task: the coarse filter on one of the workers."""
     leave_pool()
     report = progress_reporter(topic)
-    graph = move_arrays(graph, space)
-    topology = graph.topology()
-    if before is not None:
-        before = before.moved(space)
-        if before.bands.filtered:
-            return _Held(topology, before)
-    with one_carrier(communicator, worker) as carrier:
+    with one_carrier(communicator, worker, space) as carrier:
+        graph = _copy_of(GraphCopy, graph, space, carrier)
+        topology = graph.topology()
+        if before is not None:
+            before = before.moved(space)
+            if before.bands.filtered:
+                return _Held(topology, before)
         bands = None if before is None else before.bands
         search = CoarseFilter(topology, graph.support, Sums(carrier), bands, least_bands)
         return _Held(topology, BandState.of(search.run(seconds, report)))
 
 
-def _count_share(communicator: Communicator, worker: int, lists: OrientedLists, space: MemorySpace) -> IntArray | None:
+def _copy_of(kind: type[L], graph: L | None, space: MemorySpace, carrier: Carrier) -> L:
+    """A worker's copy of a graph. On a GPU all workers call this; one of them has it."""
+    if space is MemorySpace.DEVICE:
+        return share_copy(kind, None if graph is None else move_arrays(graph, space), carrier)
+    assert graph is not None
+    return graph
+
+
+def _count_share(
+    communicator: Communicator, worker: int, lists: OrientedLists | None, space: MemorySpace
+) -> IntArray | None:
     """Task: the triangles of each edge, on worker 0; the others count their shares."""
     leave_pool()
-    lists = move_arrays(lists, space)
-    with one_carrier(communicator, worker) as carrier:
-        return count_share(lists, carrier)
+    with one_carrier(communicator, worker, space) as carrier:
+        return count_share(_copy_of(OrientedLists, lists, space, carrier), carrier)
 
 
 @contextmanager
-def one_carrier(communicator: Communicator, worker: int) -> Iterator[Carrier]:
-    """In a task: the carrier of a worker of a gang. It tells the others if the block fails."""
-    with communicator.open_carriers(worker) as carriers:
+def one_carrier(communicator: Communicator, worker: int, space: MemorySpace = MemorySpace.HOST) -> Iterator[Carrier]:
+    """In a task: the carrier of a worker of a gang. It tells the others if the block fails.
+
+    On a GPU it takes words in the GPU's memory, too (`between_gpus`).
+    """
+    with communicator.open_carriers(worker) as (carrier, *_):
         try:
-            yield carriers[0]
+            if space is MemorySpace.HOST:
+                yield carrier
+            else:
+                with between_gpus(carrier, communicator.direct) as sending:
+                    yield sending
         except BaseException:
-            carriers[0].abandon()
+            carrier.abandon()
             raise
 
 
@@ -408,6 +497,16 @@ def _peel_band(held: _Held, band: int) -> IntArray:
 def _outcome(held: _Held, found: Mapping[int, IntArray]) -> BandState:
     """Task: the state with the bands that were peeled."""
     return held.state.with_bands(found)
+
+
+def _outcome_of_gpus(
+    communicator: Communicator, worker: int, held: _Held | None, found: Mapping[int, IntArray]
+) -> BandState | None:
+    """Task: the state with the bands that all workers have peeled, on worker 0."""
+    leave_pool()
+    with one_carrier(communicator, worker, MemorySpace.DEVICE) as carrier:
+        found = bring_together({band: MemorySpace.DEVICE.place(own) for band, own in found.items()}, carrier, 0)
+        return None if held is None else held.state.with_bands(found)
 
 
 def _stops(held: _Held) -> tuple[bool, int]:

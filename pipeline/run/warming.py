@@ -45,9 +45,9 @@ def warm_workers(run: RunContext) -> None:
 
                 engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
             if plan.in_bands or plan.bands_on > 1:
-                from ...tasks.bands.warm import warm_bands  # imports kernels of bands
+                from ..bounding.peel_bands import load_bands  # imports kernels of bands
 
-                engine.on_every_worker(warm_bands)
+                engine.on_every_worker(load_bands, MemorySpace.HOST)
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 
@@ -76,4 +76,8 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
         engine.on_every_worker(load_parts, sorted(BY_STAGE["read"]))
     if plan.finds_lambda and plan.is_whole and engine.capacity.threads > 1:  # while rows are read
         engine.leave_to_workers("load", run_cliques, needed)
+        if plan.in_bands:
+            from ..bounding.peel_bands import load_bands  # imports kernels of bands
+
+            engine.leave_to_workers("load", load_bands, MemorySpace.DEVICE)
     return []

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.peeling.changes import owned
 from ...kernels.graph import IntArray, LongArray, Topology
+from ..device import MemorySpace
 from ..errors import InternalError
 from ..graph.subgraph import Subgraph
 from ..graph.whole_graph import WholeGraph
 from ..ingest import OwnedEdges
 from ..messages import Payload
+from ..shards.carriers.all_gather import all_gather
 from ..shards.carriers.carrier import Carrier
+from ..shards.carriers.gpu_memory import send_all
 from .sums import Sums
+
+L = TypeVar("L", bound="OrientedLists")
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ class GraphCopy(OrientedLists):
 
 
 def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """An array for kernels, which may be one of another worker."""
-    return owned(array) if kernels.on_host(array) else array
+    """The array, copied if it is one of another worker: kernels for CPUs are not compiled for read-only arrays."""
+    return array.copy() if kernels.on_host(array) and not array.flags.writeable else array
 
 
 def oriented_lists(edges: OwnedEdges) -> OrientedLists:
@@ -64,6 +71,43 @@ def graph_copy(graph: Subgraph | WholeGraph) -> GraphCopy:
     topology = graph.topology
     vertices = np.arange(topology.vertices + 1, dtype=np.int32, like=topology.low)
     return GraphCopy(np.searchsorted(topology.low, vertices).astype(np.int64), topology.high, graph.first_counts())
+
+
+def share_copy(kind: type[L], own: L | None, carrier: Carrier) -> L:
+    """The graph that one of the workers has, on each of them: in GPU memory. The others pass None.
+
+    `carrier` is one of `between_gpus`. Raises InternalError unless exactly one worker has a graph; as
+    `Carrier.exchange`.
+    """
+    told = b"" if own is None else json.dumps([getattr(own, each.name).dtype.str for each in fields(own)]).encode()
+    heads = all_gather(carrier, told)
+    holders = [rank for rank, head in enumerate(heads) if head]
+    if len(holders) != 1:
+        raise InternalError(f"{len(holders)} workers have the graph that one of them sends to the others")
+    receivers, nothing = range(carrier.groups), MemorySpace.DEVICE.place(np.empty(0, np.uint32))
+    arrays = []
+    for each, dtype in zip(fields(kind), json.loads(heads[holders[0]]), strict=True):
+        words = nothing if own is None else getattr(own, each.name).view(np.uint32)
+        arrays.append(send_all(carrier, words, receivers)[holders[0]].view(dtype))
+    return kind(*arrays)
+
+
+def bring_together(found: Mapping[int, IntArray], carrier: Carrier, receiver: int) -> dict[int, IntArray]:
+    """Band → λ of its edges, of all workers, on one of them; on the others what they have. As `share_copy`."""
+    nothing = MemorySpace.DEVICE.place(np.empty(0, np.int32))
+    heads = [
+        json.loads(text) for text in all_gather(carrier, json.dumps([(b, len(f)) for b, f in found.items()]).encode())
+    ]
+    own = np.concatenate([nothing, *found.values()]).view(np.uint32)
+    words = send_all(carrier, own, [receiver])
+    if carrier.rank != receiver:
+        return dict(found)
+    brought = {}
+    for head, received in zip(heads, words, strict=True):
+        ends = np.cumsum([0, *(size for _, size in head)]).tolist()
+        for (band, _), (first, stop) in zip(head, pairwise(ends), strict=True):
+            brought[band] = received[first:stop].view(np.int32)
+    return brought
 
 
 def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from zlib import crc32
 
 import numpy as np
 
+from ...kernels import on_host
 from ...kernels.filters import AMOUNTS, Changes
 from ..errors import InternalError
 from ..shards.carriers.carrier import Carrier, Words
@@ -49,26 +49,42 @@ class Sums:
 
         Raises InternalError unless all packets arrive as they were sent, with all amounts; as `Carrier.exchange`.
         """
-        cuts = np.linspace(0, len(changes.count), self.workers + 1).astype(np.int64).tolist()
-        first, stop = cuts[self.rank : self.rank + 2]
+        edges = len(changes.count)
+        parts = max(1, -(-edges // PART_EDGES))
+        cuts = np.linspace(0, edges, parts * self.workers + 1).astype(np.int64).tolist()
         self.exchanges += 1
+        found: list[list[int]] = [[] for _ in range(self.workers)]
+        for part in range(parts):
+            own = cuts[part * self.workers : (part + 1) * self.workers + 1]
+            for facts, told in zip(found, self._add_part(changes, own, () if part else values), strict=True):
+                facts += told
+        return found
+
+    def _add_part(self, changes: Changes, cuts: Sequence[int], values: Sequence[int]) -> list[list[int]]:
+        """As `add`, of the edges from cuts[w] to cuts[w + 1] for each worker w, who adds these up."""
+        first, stop = cuts[self.rank : self.rank + 2]
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(amount for _, amount in packed)
         told = sum(int(words[AMOUNTS]) for words, _ in packed)
-        packets = self._carrier.exchange(_words([*values, sent, told]), [sealed(words) for words, _ in packed])
+        packets = self._carrier.exchange(_words([*values, sent, told]), [words for words, _ in packed])
         facts = [packet.common.view(np.uint64).tolist() for packet in packets]
         self._count(packet.own for packet in packets)
-        for sender, packet in enumerate(packets):
-            changes.collect(_opened(packet.own, sender), first)
-        packets = self._carrier.exchange(sealed(changes.pack(first, stop)[0]), [_EMPTY] * self.workers)
-        self._count(packet.common for packet in packets)
-        own_ranges = enumerate(zip(packets, cuts, strict=False))
-        arrived = sum(changes.apply(_opened(packet.common, sender), a) for sender, (packet, a) in own_ranges)
+        for packet in packets:
+            changes.collect(packet.own, first)
+        received = self._to_all(changes.pack(first, stop)[0])
+        self._count(received)
+        arrived = sum(changes.apply(words, a) for words, a in zip(received, cuts, strict=False))
         self.messages += sum(own.pop() for own in facts)
         sent = sum(own.pop() for own in facts)
         if arrived != sent:
             raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")
         return facts
+
+    def _to_all(self, words: Words) -> list[Words]:
+        """[workers] the words that each worker sends to all. Only `own` words may be in GPU memory."""
+        if on_host(words):
+            return [packet.common for packet in self._carrier.exchange(words, [_EMPTY] * self.workers)]
+        return [packet.own for packet in self._carrier.exchange(_EMPTY, [words] * self.workers)]
 
     def _count(self, received: Iterable[Words]) -> None:
         self.bytes += sum(words.nbytes for w, words in enumerate(received) if w != self.rank)
@@ -84,18 +100,8 @@ class Sums:
         return max(own[0] for own in self.facts([int(1e9 * min(times))])) / 1e9
 
 
-def sealed(words: Words) -> Words:
-    """The words of a packet, and their CRC-32: sums do not tell an amount that reaches another edge than its own."""
-    return np.append(words, np.uint32(crc32(words.data)))
-
-
-def _opened(words: Words, sender: int) -> Words:
-    """The words of a packet without their checksum. Raises InternalError if they were changed on their way."""
-    if not len(words) or crc32(words[:-1].data) != words[-1]:
-        raise InternalError(f"a packet of lowered counts from worker {sender} was changed on its way")
-    return words[:-1]
-
-
+PART_EDGES = 2**26
+"""Counts that are added up at a time. A GPU has the packets of all of them in memory twice, of up to 4 bytes each."""
 _EMPTY: Words = np.empty(0, np.uint32)
 
 

@@ -54,8 +54,16 @@ def carrier_for(
     of the `setting`.
 
     Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost; StateLost if one of
-    `workers` is lost.
+    `workers` is lost. The same workers are asked once in a session.
     """
+    chosen, everyone = engine.session.carriers, tuple(engine.session.workers)
+    asked = setting, everyone, None if workers is None else tuple(workers)
+    if asked not in chosen:
+        chosen[asked] = _choose(engine, setting, workers)
+    return chosen[asked]
+
+
+def _choose(engine: Engine, setting: CarrierSetting, workers: Sequence[str] | None) -> CarrierChoice:
     offers: list[_Offer] = engine.on_every_worker(_offer)
     try:
         shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)

@@ -26,6 +26,8 @@ class Communicator:
     """No other communicator has this name."""
     choice: CarrierChoice
     groups: int
+    direct: bool = True
+    """Whether GPUs may read each other's memory instead of what the carriers bring."""
 
     @classmethod
     def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[str] | None = None) -> Self:
@@ -37,7 +39,7 @@ class Communicator:
         workers = min(len(choice.addresses), groups)
         addresses = tuple(choice.addresses[group % workers] for group in range(groups))
         kind = "memory" if workers == 1 else choice.kind
-        return cls(name, replace(choice, kind=kind, addresses=addresses), groups)
+        return cls(name, replace(choice, kind=kind, addresses=addresses), groups, setting == "auto")
 
     @property
     def workers(self) -> int:

@@ -7,8 +7,8 @@ again before all groups have made the next exchange, before which each waits for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Container, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy as np
 from .... import kernels
 from ....kernels.runtime.device import synchronize
 from ....kernels.runtime.peers import Address
+from ...device import place_like
+from ...errors import ClusterLost
 from .all_gather import EMPTY, all_gather
 from .carrier import Carrier, Packet, Words, lost
 
@@ -24,28 +26,53 @@ if TYPE_CHECKING:
 
 _ALIGNED = 4
 """Content starts at a multiple of so many words."""
+_PIECE_WORDS = 2**25
+"""Words that `send_all` sends at a time."""
 _START, _WORDS = 0, 1
 """Indices in a message that says where content lies: its start, in units of _ALIGNED words, and its words."""
 
 
 @contextmanager
-def between_gpus(carrier: Carrier) -> Iterator[Carrier]:
+def between_gpus(carrier: Carrier, direct: bool = True) -> Iterator[Carrier]:
     """A carrier whose `own` words may be in GPU memory, over `carrier`, for the time of the block.
 
     The packets that it returns have their `own` words there too, if each group reaches the GPU memory of all others,
-    and else in host memory. All groups must enter and leave the block at the same time, each with its GPU current.
+    and else in host memory; so too if it is not to be `direct`. All groups must enter and leave the block at the same
+    time, each with its GPU current.
     """
     if carrier.groups == 1:
         yield carrier
         return
     with ExitStack() as stack:
-        found = GpuMemoryCarrier.open(carrier)
+        found = GpuMemoryCarrier.open(carrier) if direct else None
         if found is None:
             yield _HostCarrier(carrier)
             return
         stack.callback(found.close)
         yield found
         found.finish()
+
+
+def send_all(carrier: Carrier, own: Any, receivers: Container[int]) -> list[Any]:
+    """[groups] the words of each group, those of this group as given; empty unless it is one of the `receivers`.
+
+    `own`, words of one dimension, may be in GPU memory if the carrier is one of `between_gpus`; what other groups send
+    comes to the same memory. All groups call this with the same receivers. Raises as `Carrier.exchange`.
+    """
+    groups, rank = carrier.groups, carrier.rank
+    lengths = [int.from_bytes(text, "little") for text in all_gather(carrier, len(own).to_bytes(8, "little"))]
+    others = [q for q in range(groups) if q != rank]
+    found = [own if q == rank else np.empty_like(own, shape=length) for q, length in enumerate(lengths)]
+    if rank not in receivers:
+        found = [own if q == rank else own[:0] for q in range(groups)]
+    for at in range(0, max(lengths), _PIECE_WORDS):
+        piece = own[at : at + _PIECE_WORDS]
+        goes_to = [q in receivers and q != rank and len(piece) > 0 for q in range(groups)]
+        packets = carrier.exchange(EMPTY, [piece if goes else EMPTY for goes in goes_to])
+        for q in others if rank in receivers else ():
+            received = packets[q].own
+            found[q][at : at + len(received)] = place_like(own, received)
+    return found
 
 
 class _HostCarrier:
@@ -56,7 +83,8 @@ class _HostCarrier:
         self.rank, self.groups, self.name = base.rank, base.groups, base.name
 
     def exchange(self, common: Words, own: Sequence[Any]) -> list[Packet]:
-        return self._base.exchange(common, [kernels.to_host(words) for words in own])
+        moved = {id(words): kernels.to_host(words) for words in own}  # words that several groups get are copied once
+        return self._base.exchange(common, [moved[id(words)] for words in own])
 
     def abandon(self) -> None:
         self._base.abandon()
@@ -113,12 +141,16 @@ class GpuMemoryCarrier:
         return found
 
     def finish(self) -> None:
-        """Wait until all groups have read what was sent, and close the memory of the others once they have."""
+        """Wait until all groups have read what was sent, and close the memory of the others once they have.
+
+        A group that is lost meanwhile does not matter: nothing more comes from it.
+        """
         nothing = [EMPTY] * self.groups
         synchronize()
-        self._base.exchange(EMPTY, nothing)
-        self.close()
-        self._base.exchange(EMPTY, nothing)
+        with suppress(ClusterLost):
+            self._base.exchange(EMPTY, nothing)
+            self.close()
+            self._base.exchange(EMPTY, nothing)
 
     def abandon(self) -> None:
         self._base.abandon()
@@ -133,23 +165,30 @@ class GpuMemoryCarrier:
         """Copy words to the outbox; returns its address and size if it is new, and [groups] what the receivers need:
         1 and where the words are, or 0 and the words themselves, if they are in host memory.
         """
-        on_host = [kernels.on_host(words) for words in own]
-        sizes = [0 if here else -(-len(words) // _ALIGNED) for here, words in zip(on_host, own, strict=True)]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts: dict[int, int] = {}  # words that several groups get are copied once
+        needed = 0
+        for words in own:
+            if not kernels.on_host(words) and id(words) not in starts:
+                starts[id(words)] = needed
+                needed += -(-len(words) // _ALIGNED)
         moved = b"", 0
-        if _ALIGNED * (needed := int(starts[-1])) > self._outbox.words:
+        if _ALIGNED * needed > self._outbox.words:
             from ....kernels.gpu.shards.outbox import Outbox
 
             self._replaced.append((self._exchange, self._outbox))
             self._outbox = Outbox(_ALIGNED * (needed + needed // 4))
             moved = self._outbox.address.encode(), self._outbox.words // _ALIGNED
+        copied: dict[int, Words] = {}
         places = []
-        for start, here, words in zip(starts[:-1].tolist(), on_host, own, strict=True):
-            if here:
+        for words in own:
+            start = starts.get(id(words))
+            if start is None:
                 places.append(np.concatenate([np.zeros(1, np.uint32), words]) if len(words) else EMPTY)
                 continue
-            self._outbox.view(turn, _ALIGNED * start, len(words))[:] = words
-            places.append(np.array([1, start, len(words)], np.uint32))
+            if id(words) not in copied:
+                self._outbox.view(turn, _ALIGNED * start, len(words))[:] = words
+                copied[id(words)] = np.array([1, start, len(words)], np.uint32)
+            places.append(copied[id(words)])
         return moved, places
 
     def _read(self, rank: int, turn: int, message: Words) -> Any:
