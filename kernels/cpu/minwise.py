@@ -8,15 +8,13 @@ from numpy.typing import NDArray
 
 from ..graph import IntArray
 from ..runtime.cache import cached_njit
+from .arrays.mix import mixed
 
 
 @cached_njit
 def _hash(vertex, permutation):
-    """SplitMix64's finalizer: for one permutation, distinct vertices have distinct hashes."""
-    word = np.uint64(vertex) + np.uint64(permutation + 1) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+    """For one permutation, distinct vertices have distinct hashes."""
+    return mixed(np.uint64(vertex) + np.uint64(permutation + 1) * np.uint64(0x9E3779B97F4A7C15))
 
 
 @cached_njit(parallel=True)

@@ -14,8 +14,7 @@
 #define COUNTS_TRIANGLES 1
 #include "cascade.cuh"
 #include "frontiers/lists.cuh"
-
-typedef unsigned long long uint64;
+#include "mix.cuh"
 
 constexpr int SHARE = 64;  // consecutive edges of one share
 constexpr int NOTHING = 0x7FFFFFFF;
@@ -116,8 +115,7 @@ extern "C" __global__ void survey(
         const int c = count[e];
         if (c < 0) continue;
         total += c;
-        const uint64 mixed = (static_cast<uint64>(e) << 32 | static_cast<uint64>(c)) * 0x9E3779B97F4A7C15ull;
-        digest += mixed ^ (mixed >> 29);
+        digest += mixed(static_cast<uint64>(e) << 32 | static_cast<uint64>(c));
         smallest = min(smallest, c);
         if (c < near_bins) {
             atomicAdd(&near[c], 1u);

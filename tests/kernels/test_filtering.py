@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from edgemill import kernels
 from edgemill.kernels.filters import EDGE_WORK, Filtering, Frontier, Removed
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
+from mixing import mixed
 
 VERTICES = 12
 ENOUGH = 10**9
@@ -81,11 +83,7 @@ class Slow:
 
 def digest(counts: Iterable[tuple[int, int]]) -> int:
     """By the definition that both backends share."""
-    total = 0
-    for e, c in counts:
-        mixed = (e << 32 | c) * 0x9E3779B97F4A7C15 % 2**64
-        total += mixed ^ mixed >> 29
-    return total % 2**64
+    return int(mixed(np.array([e << 32 | c for e, c in counts], np.uint64)).sum(dtype=np.uint64))
 
 
 def check(backend: Backend, part: Filtering, slow: Slow, numbers: list[int], limit: int) -> None:

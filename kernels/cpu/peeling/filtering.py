@@ -17,6 +17,7 @@ from ...graph import GONE, Adjacency, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from ..adjacency import adjacency, compact
 from ..arrays.gather import join, nonzero, number_marked, take
+from ..arrays.mix import mixed
 from .cascade import REMOVED, Cascade, set_to
 from .changes import DENSE, Changes, even_cuts
 from .live_rows import LiveRows
@@ -34,12 +35,11 @@ def _survey(count, cuts, histogram, sums, digests, least):
         digest = np.uint64(0)
         smallest = np.int32(2147483647)
         own = histogram[part]
-        for e in range(cuts[part], cuts[part + 1]):
+        for e in range(np.uint64(cuts[part]), np.uint64(cuts[part + 1])):
             c = count[e]
             if c >= 0:
                 total += c
-                mixed = ((np.uint64(e) << np.uint64(32)) | np.uint64(c)) * np.uint64(0x9E3779B97F4A7C15)
-                digest += mixed ^ (mixed >> np.uint64(29))
+                digest += mixed((e << np.uint64(32)) | np.uint64(c))
                 smallest = min(smallest, c)
                 if c < own.size:
                     own[c] += 1

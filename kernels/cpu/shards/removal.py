@@ -13,6 +13,7 @@ import numpy as np
 
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import prefetch
+from ..arrays.mix import mixed
 from .cut import index_of
 from .half_counts import LIVE_ABOVE, REMOVED_AT, REMOVED_BELOW
 from .intersection import find_half, intersect_galloping, intersect_marked, mark_row, unmark_row
@@ -29,16 +30,9 @@ all shards is 0.
 
 @cached_njit(inline="always")
 def _hash(low, high, level):
-    """A 64-bit hash of an edge and its level (the finalizer of splitmix64, twice)."""
-    x = (np.uint64(low) << np.uint64(32)) | np.uint64(high)
-    for word in (np.uint64(level), np.uint64(0x9E3779B97F4A7C15)):
-        x ^= x >> np.uint64(30)
-        x *= np.uint64(0xBF58476D1CE4E5B9)
-        x ^= x >> np.uint64(27)
-        x *= np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-        x += word
-    return np.int64(x)
+    """A 64-bit hash of an edge and its level."""
+    ends = mixed((np.uint64(low) << np.uint64(32)) | np.uint64(high))
+    return np.int64(mixed(ends + np.uint64(level)) + np.uint64(0x9E3779B97F4A7C15))
 
 
 @cached_njit

@@ -2,6 +2,7 @@
 //
 // An edge that is to be removed because of a message is written for the next meeting at once, and is removed in the same round.
 #pragma once
+#include "mix.cuh"
 #include "shards/send.cuh"
 
 // Makes a half the keeper, with the whole count of its edge. The edge joins the queue, or the candidates of this window.
@@ -72,20 +73,10 @@ __device__ __noinline__ void apply_messages(const Shard& shard, const Round& rou
     add_sum(&shard.sums->received, applied);
 }
 
-// A 64-bit hash of an edge and its level: the finalizer of splitmix64, twice. kernels/cpu/shards computes the same.
+// A 64-bit hash of an edge and its level. kernels/cpu/shards computes the same.
 __device__ __forceinline__ unsigned long long hashed(uint32 low, uint32 high, int level) {
-    unsigned long long x = static_cast<unsigned long long>(low) << 32 | high;
-    const unsigned long long words[2] = {static_cast<unsigned long long>(level), 0x9E3779B97F4A7C15ull};
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        x ^= x >> 30;
-        x *= 0xBF58476D1CE4E5B9ull;
-        x ^= x >> 27;
-        x *= 0x94D049BB133111EBull;
-        x ^= x >> 31;
-        x += words[k];
-    }
-    return x;
+    const uint64 ends = mixed(static_cast<uint64>(low) << 32 | high);
+    return mixed(ends + static_cast<uint64>(level)) + 0x9E3779B97F4A7C15ull;
 }
 
 // Marks the removed edges that this meeting has brought. `before` edges of the round have been marked before.
