@@ -104,21 +104,26 @@ class Packet(NamedTuple):
 
 
 class Changes(Protocol):
-    """By how much this worker lowers counts, and the counts to which the sums over all workers are applied."""
+    """By how much this worker lowers counts, and the counts to which the sums over all workers are applied.
+
+    The *weighted sum* of changes is the sum of amount · weight over their edges, modulo 2^64. The weight of an edge is
+    a hash of its number, and odd: no other amount of one edge has the same weighted sum, and an amount that goes to
+    another edge changes it. Weighted sums of several packets add up.
+    """
 
     count: IntArray
 
     def pack(self, first: int, stop: int) -> tuple[Words, int]:
-        """What edges `first` … `stop` - 1 are lowered by, as words, and the sum; these changes are 0 then."""
+        """What edges `first` … `stop` - 1 are lowered by, as words, and the weighted sum; these changes are 0 then."""
 
     def collect(self, words: Words, first: int) -> int:
-        """Add the changes that another worker packed, from edge `first` on. Returns their sum.
+        """Add the changes that another worker packed, from edge `first` on. Returns their weighted sum.
 
         Raises ValueError for words that are no packet.
         """
 
     def apply(self, words: Words, first: int) -> int:
-        """Lower the counts by packed changes, from edge `first` on. Returns their sum. Raises as `collect`."""
+        """Lower the counts by packed changes, from edge `first` on. Returns their weighted sum. Raises as `collect`."""
 
 
 class Filtering(Changes, Protocol):

@@ -1,22 +1,29 @@
 // Packets of lowered counts, in the format of kernels/cpu/peeling/changes.py: one bit for each edge, and an amount for each bit set.
 //
-// mark      The bit of each edge whose amount is not 0, and how many bits of each word are set; sums: the amounts, the largest one.
+// mark      The bit of each edge whose amount is not 0, and how many bits of each word are set; sums: the weighted one, the largest
+//           amount.
 // write     The amounts at the places of their bits, in one byte or four; clears them.
 // count     How many bits of each word are set.
-// lower     Values less the amounts of a packet, or with a sign of -1 plus them; adds up the amounts.
+// lower     Values less the amounts of a packet, or with a sign of -1 plus them; adds to the weighted sum.
 //
+// Ranges    They begin at edge `first`. The weighted sum is that of kernels/filters.py: amount times weight of each edge, modulo 2^64.
 // Threads   A lane for each edge, a warp for each word: all accesses are coalesced but those of amounts, which ascend.
 // Needs     `starts` are the sums of set bits before each word.
 #include "common.cuh"
+#include "mix.cuh"
 
-typedef unsigned long long uint64;
+// A hash of an edge's number, and odd: kernels/cpu/peeling/changes.py has the same.
+__device__ __forceinline__ uint64 weight(uint32 edge) {
+    return mixed(edge) | 1;
+}
 
 __device__ __forceinline__ void add_long(uint64* sum, uint64 value) {
     for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
     if (value && (threadIdx.x & 31) == 0) atomicAdd(sum, value);
 }
 
-extern "C" __global__ void mark(const int* __restrict__ amount, uint32 edges, uint32 size, uint32* word, int* ones, uint64* sums) {
+extern "C" __global__ void mark(
+    const int* __restrict__ amount, uint32 first, uint32 edges, uint32 size, uint32* word, int* ones, uint64* sums) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5, lane = threadIdx.x & 31;
     uint64 sum = 0;
     int most = 0;
@@ -24,7 +31,7 @@ extern "C" __global__ void mark(const int* __restrict__ amount, uint32 edges, ui
         const uint32 e = 32 * w + lane;
         const int a = e < edges ? amount[e] : 0;
         const uint32 bits = __ballot_sync(ALL_LANES, a != 0);
-        sum += static_cast<uint64>(a);
+        sum += static_cast<uint64>(a) * weight(first + e);
         most = max(most, a);
         if (lane == 0) {
             word[w] = bits;
@@ -60,7 +67,7 @@ extern "C" __global__ void count(const uint32* __restrict__ word, uint32 size, i
 }
 
 extern "C" __global__ void lower(
-    int* value, uint32 size, const uint32* __restrict__ word, const int64* __restrict__ starts, int width,
+    int* value, uint32 first, uint32 size, const uint32* __restrict__ word, const int64* __restrict__ starts, int width,
     const void* __restrict__ packed, int sign, uint64* sums) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5, lane = threadIdx.x & 31;
     uint64 sum = 0;
@@ -70,7 +77,7 @@ extern "C" __global__ void lower(
             const int64 at = starts[w] + __popc(bits & ((1u << lane) - 1));
             const int a = width == 1 ? static_cast<const unsigned char*>(packed)[at] : static_cast<const int*>(packed)[at];
             value[32 * w + lane] -= sign * a;
-            sum += static_cast<uint64>(a);
+            sum += static_cast<uint64>(a) * weight(first + 32 * w + lane);
         }
     }
     add_long(&sums[0], sum);

@@ -32,9 +32,9 @@ class Changes:
         places, ones, sums = cupy.empty(size, np.uint32), cupy.empty(size, np.int32), cupy.zeros(2, np.uint64)
         blocks = source.grid(max(32 * size, 1), _BLOCK)
         edges, words = np.uint32(len(own)), np.uint32(size)
-        source.kernel("changes:mark")((blocks,), (_BLOCK,), (own, edges, words, places, ones, sums))
+        source.kernel("changes:mark")((blocks,), (_BLOCK,), (own, np.uint32(first), edges, words, places, ones, sums))
         starts = starts_of(ones)
-        amount, most = wait_for(sums).tolist()
+        total, most = wait_for(sums).tolist()
         width, set_bits = 1 if most < 256 else 4, int(starts[-1])
         packed = cupy.empty(HEADER + size + -(-set_bits * width // 4), np.uint32)
         packed[HEADER : HEADER + size] = places
@@ -44,7 +44,7 @@ class Changes:
             arguments = (own, edges, words, places, starts, np.int32(width), listed)
             source.kernel("changes:write")((blocks,), (_BLOCK,), arguments)
         packed[:HEADER] = cupy.asarray(np.array([True, width, set_bits, size], np.uint32))
-        return packed, amount
+        return packed, total
 
     def collect(self, words: Words, first: int) -> int:
         """See `kernels.filters.Changes`."""
@@ -56,7 +56,7 @@ class Changes:
 
 
 def _lower(values: Any, packed: Words, first: int, sign: int) -> int:
-    """Lower values by the amounts of a packed range of edges, `sign` times each; returns the sum of the amounts."""
+    """Lower values by the amounts of a packed range of edges, `sign` times each; returns the weighted sum of these."""
     dense, width, size, *_ = found = Packet.of(packed, first, len(values))
     if not dense:
         raise ValueError(f"{len(packed)} words are no packet of {size} lowered counts of a range")
@@ -68,7 +68,7 @@ def _lower(values: Any, packed: Words, first: int, sign: int) -> int:
     starts = starts_of(ones)
     if int(starts[-1]) != size:
         raise ValueError(f"{int(starts[-1])} edges are marked in a packet of {size} lowered counts")
-    listed = words[HEADER + length :]
-    arguments = (values[first:], np.uint32(length), places, starts, np.int32(width), listed, np.int32(sign), sums)
+    listed, own = words[HEADER + length :], (values[first:], np.uint32(first), np.uint32(length))
+    arguments = (*own, places, starts, np.int32(width), listed, np.int32(sign), sums)
     source.kernel("changes:lower")((source.grid(32 * length, _BLOCK),), (_BLOCK,), arguments)
     return int(wait_for(sums)[0])

@@ -1,12 +1,15 @@
 """Sums over all workers: each lowers the counts of some edges, and all of them apply the sums.
 
-Worker w adds up what concerns the w-th range of edges, and sends the sums to all: two exchanges of packets.
+Worker w adds up what concerns the w-th range of edges, and sends the sums to all: two exchanges of packets. In the
+first one each worker also tells the weighted sum of all that it packed; see `kernels.filters.Changes`. After the second
+one each compares the weighted sum of all that it applied with what all have told. So it notices a packet that was
+changed on its way, in either exchange, and a worker that adds up wrongly.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -47,7 +50,7 @@ class Sums:
     def add(self, changes: Changes, values: Sequence[int] = ()) -> list[list[int]]:
         """Lower the counts of `changes` by the sums over all workers. Returns the `values` of each worker.
 
-        Raises InternalError unless all packets arrive as they were sent, with all amounts; as `Carrier.exchange`.
+        Raises InternalError unless each amount that a worker packed arrives at its edge; as `Carrier.exchange`.
         """
         edges = len(changes.count)
         parts = max(1, -(-edges // PART_EDGES))
@@ -64,20 +67,20 @@ class Sums:
         """As `add`, of the edges from cuts[w] to cuts[w + 1] for each worker w, who adds these up."""
         first, stop = cuts[self.rank : self.rank + 2]
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
-        sent = sum(amount for _, amount in packed)
+        sent = sum(weighted for _, weighted in packed) % 2**64
         told = sum(int(words[AMOUNTS]) for words, _ in packed)
         packets = self._carrier.exchange(_words([*values, sent, told]), [words for words, _ in packed])
         facts = [packet.common.view(np.uint64).tolist() for packet in packets]
         self._count(packet.own for packet in packets)
-        for packet in packets:
-            changes.collect(packet.own, first)
+        for sender, packet in enumerate(packets):
+            _take(changes.collect, packet.own, first, sender)
         received = self._to_all(changes.pack(first, stop)[0])
         self._count(received)
-        arrived = sum(changes.apply(words, a) for words, a in zip(received, cuts, strict=False))
+        arrived = sum(_take(changes.apply, received[w], cuts[w], w) for w in range(self.workers)) % 2**64
         self.messages += sum(own.pop() for own in facts)
-        sent = sum(own.pop() for own in facts)
+        sent = sum(own.pop() for own in facts) % 2**64
         if arrived != sent:
-            raise InternalError(f"the workers lowered counts by {sent:,}, and {arrived:,} arrived")
+            raise InternalError(f"lowered counts with weighted sum {sent:x} were sent, and {arrived:x} arrived")
         return facts
 
     def _to_all(self, words: Words) -> list[Words]:
@@ -98,6 +101,14 @@ class Sums:
             self.facts([])
             times.append(time.perf_counter() - started)
         return max(own[0] for own in self.facts([int(1e9 * min(times))])) / 1e9
+
+
+def _take(call: Callable[[Words, int], int], words: Words, first: int, sender: int) -> int:
+    """What `Changes.collect` or `Changes.apply` returns. Raises InternalError for words that are no packet."""
+    try:
+        return call(words, first)
+    except ValueError as error:
+        raise InternalError(f"from worker {sender} came no packet of lowered counts: {error}") from error
 
 
 PART_EDGES = 2**26

@@ -14,12 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from backends import BACKENDS, Backend, OnGpu
+from backends import BACKENDS, Backend, OnCpu, OnGpu
 from edgemill import kernels
 from edgemill.kernels.cpu.peeling.changes import even_cuts, lower, pack_list, pack_range
 from edgemill.kernels.filters import Words
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
+from mixing import weighted_sum
 
 EDGES = 300
 Ints = NDArray[np.int32]
@@ -54,7 +55,7 @@ def check_lower(packed: Words, first: int, given: dict[int, int], values: Ints, 
     weak, total = lower(packed, first, lowered, threshold)
     assert np.array_equal(lowered, expected)
     assert weak.tolist() == [e for e in given if expected[e] < threshold <= values[e]]
-    assert total == sum(given.values())
+    assert total == weighted_sum(given)
     assert np.array_equal(packed, kept)
 
 
@@ -89,7 +90,7 @@ def test_ranges(threads: int, delta: Ints, ends: tuple[int, int], drawn: st.Data
         assert packed[3] == 2 * -(-(stop - first) // 64)
         assert amounts_in(packed, first) == given
         assert list(amounts_in(packed, first)) == sorted(given)
-        assert total == sum(given.values())
+        assert total == weighted_sum(given)
         check_width(packed, given)
         expected = delta.copy()
         expected[first:stop] = 0
@@ -111,7 +112,7 @@ def test_lists(threads: int, delta: Ints, drawn: st.DataObject) -> None:
         packed, total = pack_list(cleared, np.array(edges, np.int32))
         assert packed.dtype == np.uint32 and packed[0] == 0
         assert amounts_in(packed, 0) == given and list(amounts_in(packed, 0)) == edges
-        assert total == sum(given.values())
+        assert total == weighted_sum(given)
         check_width(packed, given)
         expected = delta.copy()
         expected[edges] = 0
@@ -121,15 +122,20 @@ def test_lists(threads: int, delta: Ints, drawn: st.DataObject) -> None:
             check_lower(packed, drawn.draw(st.integers(0, 9)), given, values, threshold)
 
 
+def weighted(amounts: Ints) -> int:
+    """The weighted sum of the amounts of all edges."""
+    return weighted_sum(dict(enumerate(amounts.tolist())))
+
+
 def check_changes(backend: Backend, values: Ints, delta: Ints, first: int, stop: int) -> None:
     """A range is packed as `pack_range` packs it. Each backend applies and collects what the other one has packed."""
     changes, amounts = kernels.changes(backend.put(values), backend.put(-delta)), -delta
     sent, rest = np.zeros_like(delta), delta.copy()
     sent[first:stop], rest[first:stop] = amounts[first:stop], 0
     expected, total = pack_range(delta.copy(), first, stop)
-    packed, amount = changes.pack(first, stop)
+    packed, own = changes.pack(first, stop)
     assert isinstance(packed, np.ndarray) and packed.dtype == np.uint32
-    assert packed.tolist() == expected.tolist() and amount == total == sent.sum(dtype=np.int64)
+    assert packed.tolist() == expected.tolist() and own == total == weighted(sent)
     assert changes.pack(first, stop)[1] == 0
 
     expected.setflags(write=False)  # as in memory that workers share
@@ -138,9 +144,9 @@ def check_changes(backend: Backend, values: Ints, delta: Ints, first: int, stop:
         assert backend.get(changes.count).tolist() == (values - times * sent).tolist()
     assert [changes.collect(expected, first) for _ in range(2)] == [total, total]
     assert backend.get(changes.count).tolist() == (values - 2 * sent).tolist()
-    again, amount = changes.pack(0, len(delta))
+    again, own = changes.pack(0, len(delta))
     assert again.tolist() == pack_range(rest - 2 * sent, 0, len(delta))[0].tolist()
-    assert amount == 2 * total - rest.sum(dtype=np.int64)
+    assert own == (2 * total + weighted(-rest)) % 2**64
     assert changes.pack(0, len(delta))[1] == 0
 
     other = values.copy()
@@ -179,7 +185,7 @@ def test_changes_of_many_edges(backend: Backend, most: int) -> None:
 
 
 @on_each
-def test_changes_add_up_beyond_32_bits(backend: Backend) -> None:
+def test_changes_of_large_amounts(backend: Backend) -> None:
     check_changes(backend, np.full(300, 2**26, np.int32), np.full(300, -(2**24), np.int32), 0, 300)
 
 
@@ -284,22 +290,77 @@ def test_threads_pack_the_same(most: int) -> None:
         crossing = np.flatnonzero((values >= 2) & (lowered < 2))
         assert np.array_equal(np.concatenate(weak), crossing)
         assert np.array_equal(weak_of_list, edges[np.isin(edges, crossing)])
-        assert sum(amount for _, amount in ranges) == listed[1] == total == -delta.sum(dtype=np.int64)
-        found.append([words.tolist() for words, _ in [*ranges, listed]])
+        assert sum(own for _, own in ranges) % 2**64 == listed[1] == total == weighted(-delta)
+        found.append([(*words.tolist(), own) for words, own in [*ranges, listed]])
     assert found[0] == found[1]
     assert len({words[1] for words in found[0]}) == (1 if most < 256 else 2)
 
 
-@threads
-def test_amounts_add_up_beyond_32_bits(threads: int) -> None:
-    delta = np.full(300, -(2**24), np.int32)
-    with kernel_threads(threads):
-        for packed, total in (
-            pack_range(delta.copy(), 0, 300),
-            pack_list(delta.copy(), np.arange(300, dtype=np.int32)),
-        ):
-            assert total == 300 * 2**24 > 2**32
-            assert lower(packed, 0, np.zeros(300, np.int32), 1)[1] == total
+FORMS: dict[str, Callable[[Ints], tuple[Words, int]]] = {
+    "bits": lambda delta: pack_range(delta, 0, len(delta)),
+    "list": lambda delta: pack_list(delta, np.flatnonzero(delta).astype(np.int32)),
+}
+in_each_form = pytest.mark.parametrize(
+    ("backend", "form"),
+    [
+        *(pytest.param(OnCpu(), form, id=f"cpu-{form}") for form in FORMS),
+        pytest.param(OnGpu(), "bits", id="gpu", marks=pytest.mark.gpu),
+    ],
+)
+
+
+def packed_amounts(backend: Backend, form: str, amounts: dict[int, int], edges: int) -> tuple[Words, int]:
+    """Amounts as a backend packs them."""
+    whole = np.zeros(edges, np.int32)
+    whole[list(amounts)] = list(amounts.values())
+    if form == "list":
+        return FORMS[form](-whole)
+    return kernels.changes(backend.put(np.zeros(edges)), backend.put(whole)).pack(0, edges)
+
+
+@in_each_form
+@pytest.mark.parametrize("amount", [1, 2, 255, 256, 2**31 - 1])
+def test_amounts_of_other_edges_have_other_weighted_sums(backend: Backend, form: str, amount: int) -> None:
+    """An amount at each of 300 edges, and two equal ones that move by one edge each, one up and one down."""
+    alone = {packed_amounts(backend, form, {e: amount}, EDGES)[1] for e in range(EDGES)}
+    pairs = {packed_amounts(backend, form, {e: amount, 200 - e: amount}, EDGES)[1] for e in range(100)}
+    assert len(alone) == EDGES and len(pairs) == 100
+
+
+@in_each_form
+def test_exchanged_amounts_have_another_weighted_sum(backend: Backend, form: str) -> None:
+    sums = {packed_amounts(backend, form, {5: 5 + a, 6: 8 - a, 250: 7}, EDGES)[1] for a in range(4)}
+    assert len(sums) == 4
+
+
+@in_each_form
+@pytest.mark.parametrize("most", [3, 300])
+def test_each_bit_of_a_packet(backend: Backend, form: str, most: int) -> None:
+    """A packet with one other bit is refused, or has another weighted sum, or lowers counts as before: a bit after the
+    last amount of one byte changes nothing.
+    """
+    packed, total = packed_amounts(backend, form, {0: 2, 31: most, 63: 1, 64: 3, 199: 3}, 200)
+    values, same = np.arange(200, dtype=np.int32), 0
+
+    def lowered(words: Words) -> tuple[int | None, list[int]]:
+        changes = kernels.changes(backend.put(values), backend.put(np.zeros(200)))
+        try:
+            found: int | None = changes.apply(words, 0)
+        except ValueError:
+            found = None
+        return found, backend.get(changes.count).tolist()
+
+    arrived, right = lowered(packed)
+    assert arrived == total
+    for bit in range(32 * len(packed)):
+        other = packed.copy()
+        other[bit // 32] ^= np.uint32(1 << bit % 32)
+        arrived, counts = lowered(other)
+        if arrived == total:
+            assert counts == right
+            same += 1
+        assert arrived is not None or counts == values.tolist()
+    assert same == (24 if most < 256 else 0)
 
 
 @threads

@@ -2,6 +2,8 @@
 
 Lowered counts are negative entries of an array over all edges. Few of them are packed as a list of edges, many as one
 bit for each edge of a range; then follows the amount of each, in one byte if all amounts are below 256.
+
+Loops index with unsigned numbers: Numba tests whether each signed index is negative, which takes up to half the time.
 """
 
 from __future__ import annotations
@@ -16,69 +18,105 @@ from ...filters import HEADER, Packet, Words
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.bits import lowest_bit
-from ..arrays.gather import count_bits, join, take
-from .cascade import set_to
+from ..arrays.gather import count_bits, join
+from ..arrays.mix import mixed
 
 DENSE = 16
 """Lowered counts are sent as bits for all edges if at least one in so many is expected to be lowered."""
 
 
-@cached_njit(parallel=True)
-def _write(delta, cuts, words, amounts, found, most):
-    """A bit for each lowered count, and the amounts at the beginning of each part; clears `delta`.
+@cached_njit(inline="always")
+def _weight(edge):
+    return mixed(edge) | np.uint64(1)
 
-    Parts begin at multiples of 64.
+
+@cached_njit(parallel=True)
+def _write_bits(delta, first, cuts, words, amounts, found, most, sums):
+    """A bit for each lowered count of a range, and the amounts at the beginning of each part; clears `delta`.
+
+    Parts begin at multiples of 64. The range begins at edge `first`.
     """
     for part in prange(found.size):
-        to = cuts[part]
+        to = np.uint64(cuts[part])
         least = np.int32(0)
+        total = np.uint64(0)
         for at in range(cuts[part] >> 6, (cuts[part + 1] + 63) >> 6):
+            start = np.uint64(64 * at)
             word = np.uint64(0)
-            for i in range(64 * at, min(64 * at + 64, cuts[part + 1])):
-                d = delta[i]
-                if d != 0:
-                    word |= np.uint64(1) << np.uint64(i & 63)
-                    amounts[to] = -d
-                    to += 1
-                    delta[i] = 0
-                    least = min(least, d)
+            for bit in range(np.uint64(min(64, cuts[part + 1] - 64 * at))):
+                word |= np.uint64(delta[start + bit] != 0) << bit
             words[at] = word
+            while word:
+                i = start + np.uint64(lowest_bit(word))
+                word &= word - np.uint64(1)
+                d = delta[i]
+                delta[i] = 0
+                amounts[to] = -d
+                to += np.uint64(1)
+                least = min(least, d)
+                total += np.uint64(-d) * _weight(np.uint64(first) + i)
         found[part] = to
         most[part] = -least
+        sums[part] = total
 
 
 @cached_njit(parallel=True)
-def _lower_bits(words, amounts, first, cuts, starts, values, threshold, weak, found):
+def _write_list(delta, edges, cuts, amounts, most, sums):
+    """The amounts of distinct edges; clears their entries of `delta`."""
+    for part in prange(sums.size):
+        least = np.int32(0)
+        total = np.uint64(0)
+        for i in range(np.uint64(cuts[part]), np.uint64(cuts[part + 1])):
+            e = np.uint64(edges[i])
+            d = delta[e]
+            delta[e] = 0
+            amounts[i] = -d
+            least = min(least, d)
+            total += np.uint64(-d) * _weight(e)
+        most[part] = -least
+        sums[part] = total
+
+
+@cached_njit(parallel=True)
+def _lower_bits(words, amounts, first, cuts, starts, values, threshold, weak, found, sums):
     """Lower the values of edges whose bit is set, and list those that fall below the threshold."""
     for part in prange(starts.size):
-        at = starts[part]
+        at = np.uint64(starts[part])
         to = at
+        total = np.uint64(0)
         for w in range(cuts[part], cuts[part + 1]):
             word = words[w]
             while word:
-                e = first + 64 * w + np.int64(lowest_bit(word))
+                e = np.uint64(first + 64 * w) + np.uint64(lowest_bit(word))
                 word &= word - np.uint64(1)
+                amount = np.int32(amounts[at])
+                at += np.uint64(1)
                 before = values[e]
-                after = before - np.int32(amounts[at])
-                at += 1
+                after = before - amount
                 values[e] = after
                 weak[to] = e
-                to += (before >= threshold) & (after < threshold)
+                to += np.uint64((before >= threshold) & (after < threshold))
+                total += np.uint64(amount) * _weight(e)
         found[part] = to
+        sums[part] = total
 
 
 @cached_njit(parallel=True)
-def _lower_list(edges, amounts, cuts, values, threshold, weak, found):
+def _lower_list(edges, amounts, cuts, values, threshold, weak, found, sums):
     for part in prange(found.size):
-        to = cuts[part]
-        for i in range(cuts[part], cuts[part + 1]):
-            e = edges[i]
+        to = np.uint64(cuts[part])
+        total = np.uint64(0)
+        for i in range(np.uint64(cuts[part]), np.uint64(cuts[part + 1])):
+            e = np.uint64(edges[i])
+            amount = np.int32(amounts[i])
             before = values[e]
-            after = before - np.int32(amounts[i])
+            after = before - amount
             values[e] = after
             weak[to] = e
-            to += (before >= threshold) & (after < threshold)
+            to += np.uint64((before >= threshold) & (after < threshold))
+            total += np.uint64(amount) * _weight(e)
         found[part] = to
+        sums[part] = total
 
 
 class Changes:
@@ -106,37 +144,45 @@ class Changes:
 
     def collect(self, words: Words, first: int) -> int:
         """See `kernels.filters.Changes`."""
-        touched, amount = lower(words, first, self.delta, 0)
+        touched, total = lower(words, first, self.delta, 0)
         self._touched.append(touched)
-        return amount
+        return total
 
     def apply(self, words: Words, first: int) -> int:
         """See `kernels.filters.Changes`."""
-        weak, amount = lower(words, first, self.count, self._limit)
+        weak, total = lower(words, first, self.count, self._limit)
         self._weak.append(weak)
-        return amount
+        return total
 
 
 def pack_range(delta: IntArray, first: int, stop: int) -> tuple[Words, int]:
-    """The lowered counts of edges `first` … `stop` - 1, and their sum; clears these entries of `delta` [edges]."""
+    """The lowered counts of edges `first` … `stop` - 1, and their weighted sum (see `kernels.filters.Changes`).
+
+    Clears these entries of `delta` [edges].
+    """
     own = delta[first:stop]
     cuts = even_cuts(-(-len(own) // 64)) * 64
     cuts[-1] = len(own)
     found, most = np.zeros((2, len(cuts) - 1), np.int64)
     bits, amounts = np.zeros(-(-len(own) // 64), np.uint64), np.empty(len(own), np.int32)
-    _write(own, cuts, bits, amounts, found, most)
+    sums = np.zeros(len(found), np.uint64)
+    _write_bits(own, first, cuts, bits, amounts, found, most, sums)
     kind = _kind(int(most.max(initial=0)))
     parts = [amounts[a:b].astype(kind) for a, b in zip(cuts, found, strict=False)]
-    amounts = np.concatenate(parts)
-    return _joined(bits.view(np.uint32), amounts, dense=True), int(amounts.sum(dtype=np.int64))
+    return _joined(bits.view(np.uint32), np.concatenate(parts), dense=True), _total(sums)
 
 
 def pack_list(delta: IntArray, edges: IntArray) -> tuple[Words, int]:
-    """The lowered counts of distinct `edges`, and their sum; clears their entries of `delta`."""
-    amounts = -take(delta, edges)
-    set_to(delta, edges, 0)
-    own = amounts.astype(_kind(int(amounts.max(initial=0))))
-    return _joined(edges.view(np.uint32), own, dense=False), int(amounts.sum(dtype=np.int64))
+    """The lowered counts of distinct `edges`, and their weighted sum; clears their entries of `delta`."""
+    cuts, amounts = even_cuts(len(edges)), np.empty(len(edges), np.int32)
+    most, sums = np.zeros(len(cuts) - 1, np.int64), np.zeros(len(cuts) - 1, np.uint64)
+    _write_list(delta, edges, cuts, amounts, most, sums)
+    own = amounts.astype(_kind(int(most.max(initial=0))))
+    return _joined(edges.view(np.uint32), own, dense=False), _total(sums)
+
+
+def _total(sums: NDArray[np.uint64]) -> int:
+    return int(sums.sum(dtype=np.uint64))
 
 
 def _kind(most: int) -> Any:
@@ -154,8 +200,8 @@ def _joined(places: Words, amounts: NDArray[Any], dense: bool) -> Words:
 def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[IntArray, int]:
     """Lower `values` [edges] by packed amounts; a packed range begins at edge `first`.
 
-    Gives the edges whose values fall below the threshold, and the sum of the amounts. Raises ValueError for words that
-    are no packet of these edges.
+    Gives the edges whose values fall below the threshold, and the weighted sum of the amounts. Raises ValueError for
+    words that are no packet of these edges.
     """
     dense, width, size, places, words = Packet.of(owned(packed), first, len(values))
     amounts = words.view(np.uint8 if width == 1 else np.int32)[:size]
@@ -167,14 +213,14 @@ def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[
         count_bits(bits, cuts, counted)
         if counted.sum() != size:
             raise ValueError(f"{counted.sum()} edges are marked in a packet of {size} lowered counts")
-        starts, found = np.cumsum(counted) - counted, np.empty(len(cuts) - 1, np.int64)
-        _lower_bits(bits, amounts, first, cuts, starts, values, limit, weak, found)
+        starts, found, sums = np.cumsum(counted) - counted, np.empty_like(counted), np.zeros(len(counted), np.uint64)
+        _lower_bits(bits, amounts, first, cuts, starts, values, limit, weak, found, sums)
     else:
         starts = even_cuts(size)
-        found = np.empty(len(starts) - 1, np.int64)
-        _lower_list(places.view(np.int32), amounts, starts, values, limit, weak, found)
+        found, sums = np.empty(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.uint64)
+        _lower_list(places.view(np.int32), amounts, starts, values, limit, weak, found, sums)
     runs = [weak[a:b] for a, b in zip(starts, found, strict=False)]
-    return join(runs), int(amounts.sum(dtype=np.int64))
+    return join(runs), _total(sums)
 
 
 def owned(array: NDArray[Any]) -> NDArray[Any]:

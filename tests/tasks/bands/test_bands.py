@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
 from edgemill.tasks.bands.peeling import peel_band
 from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.bands.sums import Sums, sealed
+from edgemill.tasks.bands.sums import Sums
 from edgemill.tasks.bound.in_memory import find_triangles
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.errors import ClusterLost, InternalError
@@ -774,16 +775,13 @@ def emptied(packed: Words, edges: int) -> Words:
 class Tampering:
     """A carrier of worker 0, which changes one packet of amounts: the first that has any in the `turn`-th sum or later.
 
-    `shared` says which: what the workers send to the owners of counts, or the sums that an owner sends to all. With
-    `seals` the checksum is that of the changed packet, as if the worker had added up wrongly.
+    `shared` says which: what the workers send to the owners of counts, or the sums that an owner sends to all. For all
+    others that is as if worker 0 had added up wrongly: it tells the weighted sum of what it should have sent.
     """
 
     name = "memory"
 
-    def __init__(
-        self, carrier: Carrier, change: Change, shared: bool, turn: int, edges: int, seals: bool = True
-    ) -> None:
-        self._seals = seals
+    def __init__(self, carrier: Carrier, change: Change, shared: bool, turn: int, edges: int) -> None:
         self.rank, self.groups = carrier.rank, carrier.groups
         self._carrier, self._change, self._shared, self._turn, self._edges = carrier, change, shared, turn, edges
         self._sums, self._second = 0, False
@@ -806,8 +804,7 @@ class Tampering:
             return packed
         self.done = True
         size = 64 * (int(packed[3]) // 2) if packed[0] else self._edges
-        changed = self._change(packed[:-1], size)
-        return sealed(changed) if self._seals else np.append(changed, packed[-1:])
+        return self._change(packed, size)
 
     def abandon(self) -> None:
         """See `Carrier.abandon`."""
@@ -816,6 +813,24 @@ class Tampering:
     def close(self) -> None:
         """See `Carrier.close`."""
         self._carrier.close()
+
+
+def moved(packed: Words, edges: int) -> Words:
+    """One amount is for another edge of the same range."""
+    amounts = entries(packed, 0)
+    first = next(iter(amounts))
+    other = next(e for e in range(edges) if e not in amounts)
+    return again(packed, {other if e == first else e: amount for e, amount in amounts.items()}, edges)
+
+
+def turned(packed: Words, edges: int) -> Words:
+    """All edges have the amounts in reverse order, and one lowered edge more if they are the same in that order."""
+    amounts = entries(packed, 0)
+    other = dict(zip(amounts, [*amounts.values()][::-1], strict=True))
+    return again(packed, other, edges) if other != amounts else moved(packed, edges)
+
+
+UNEQUAL = "lowered counts with weighted sum [0-9a-f]+ were sent, and [0-9a-f]+ arrived"
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
@@ -828,7 +843,13 @@ def test_changed_amounts(
 ) -> None:
     """Worker 0 owns the first edges, so its packets begin at edge 0."""
     monkeypatch.setattr(DENSE, dense)
-    graph = made("nested cores", backend)
+    assert refusal(made("nested cores", backend), change, shared, turn)
+
+
+def refusal(graph: Case, change: Change, shared: bool, turn: int) -> bool:
+    """Filter with a packet of worker 0 that is changed. That must end in InternalError, unless there is no such packet:
+    the result is then right, and this returns False.
+    """
     made_here: list[Tampering] = []
 
     def through(carrier: Carrier) -> Carrier:
@@ -837,64 +858,95 @@ def test_changed_amounts(
         made_here.append(Tampering(carrier, change, shared, turn, graph.topology.edges))
         return made_here[0]
 
-    with pytest.raises(InternalError, match=r"the workers lowered counts by [\d,]+, and [\d,]+ arrived"):
-        run_filter(graph, 3, through=through)
-    assert made_here[0].done
+    try:
+        check(graph, run_filter(graph, 3, through=through))
+    except InternalError as error:
+        assert made_here[0].done and re.fullmatch(UNEQUAL, str(error))
+        return True
+    assert not made_here[0].done
+    return False
+
+
+@pytest.mark.usefixtures("exchanging", "fine")
+@packed_as
+@pytest.mark.parametrize("change", [moved, turned])
+@pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
+@pytest.mark.parametrize("turn", [1, 9])
+def test_amounts_of_another_edge(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, dense: int, change: Change, shared: bool, turn: int
+) -> None:
+    """The sum of all amounts is right, but some are for other edges of the same range."""
+    monkeypatch.setattr(DENSE, dense)
+    assert refusal(made("nested cores", backend), change, shared, turn)
+
+
+@pytest.mark.usefixtures("exchanging", "fine")
+@packed_as
+@pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
+@pytest.mark.parametrize("name", ["nested cores", "power law"])
+def test_packets_changed_on_their_way(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, dense: int, name: str, shared: bool
+) -> None:
+    """An amount that reaches another edge is noticed in every sum, also where λ would be wrong and all sums right."""
+    monkeypatch.setattr(DENSE, dense)
+    graph = made(name, backend)
+    noticed = [refusal(graph, moved, shared, turn) for turn in range(1, 30, 4)]
+    assert noticed[0] and noticed[1] and noticed == sorted(noticed, reverse=True)
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
 @on_each
+@pytest.mark.parametrize(
+    "cut", [lambda packed, _: packed[:-1], lambda packed, _: packed[:2], lambda packed, _: packed[:0]]
+)
 @pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
-@pytest.mark.parametrize("turn", [1, 9])
-def test_amounts_of_another_edge(backend: Backend, shared: bool, turn: int) -> None:
-    """The sum of all amounts is right, but one of them is for another edge of the same range."""
+def test_packets_cut_on_their_way(backend: Backend, cut: Change, shared: bool) -> None:
     graph = made("nested cores", backend)
-
-    def moved(packed: Words, edges: int) -> Words:
-        amounts = entries(packed, 0)
-        first = next(iter(amounts))
-        other = next(e for e in np.argsort(-graph.triangles[: edges // 3]).tolist() if e not in amounts)
-        return again(packed, {other if e == first else e: amount for e, amount in amounts.items()}, edges)
-
-    with pytest.raises(InternalError):
+    with pytest.raises(InternalError, match=r"from worker 0 came no packet of lowered counts: \d+ words are no packet"):
         run_filter(
-            graph,
-            3,
-            through=lambda own: own if own.rank else Tampering(own, moved, shared, turn, graph.topology.edges),
+            graph, 3, through=lambda own: own if own.rank else Tampering(own, cut, shared, 1, graph.topology.edges)
         )
 
 
 @pytest.mark.usefixtures("exchanging", "fine")
-@on_each
-@pytest.mark.parametrize("shared", [False, True], ids=["to owners", "to all"])
-@pytest.mark.parametrize("name", ["nested cores", "power law"])
-def test_packets_changed_on_their_way(backend: Backend, name: str, shared: bool) -> None:
-    """An amount that reaches another edge is noticed in every sum, also where λ would be wrong and all sums right."""
-    graph, noticed = made(name, backend), 0
+@packed_as
+@pytest.mark.parametrize("name", ["collect", "apply"])
+@pytest.mark.parametrize("worker", [0, 2])
+def test_a_worker_that_adds_up_wrongly(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, dense: int, name: str, worker: int
+) -> None:
+    """It adds an amount of a packet to another edge, and what it adds up has the right sum."""
+    monkeypatch.setattr(DENSE, dense)
+    graph, original = made("nested cores", backend), getattr(filtering_of(backend), name)
+    changed: list[str] = []
 
-    def moved(packed: Words, edges: int) -> Words:
-        amounts = entries(packed, 0)
-        first = next(iter(amounts))
-        others = [e for e in range(edges // 3) if e not in amounts]
-        return again(packed, {others[0] if e == first else e: amount for e, amount in amounts.items()}, edges)
+    def wrongly(part: Any, words: Words, first: int) -> int:
+        if threading.current_thread().name == f"worker {worker}" and words[2] and not changed:
+            changed.append(name)
+            words = shifted(words)
+        total: int = original(part, words, first)
+        return total
 
-    for turn in range(1, 30, 4):
-        carriers: list[Tampering] = []
+    def shifted(words: Words) -> Words:
+        """The same amounts at edges of which one is another."""
+        own, edges = words.copy(), graph.topology.edges
+        places = own[4 : 4 + own[3]]
+        if not own[0]:
+            places[0] = next(e for e in range(edges // 3 * worker, edges) if e not in places)
+            return own
+        bits = np.unpackbits(places.view(np.uint8), bitorder="little")
+        bits[[np.flatnonzero(bits)[0], np.flatnonzero(bits == 0)[0]]] = 0, 1
+        places[:] = np.packbits(bits, bitorder="little").view(np.uint32)
+        return own
 
-        def through(own: Carrier, turn: int = turn, carriers: list[Tampering] = carriers) -> Carrier:
-            if own.rank:
-                return own
-            carriers.append(Tampering(own, moved, shared, turn, graph.topology.edges, seals=False))
-            return carriers[0]
+    def counts(rank: int) -> Any:
+        threading.current_thread().name = f"worker {rank}"
+        return graph.put(graph.triangles)
 
-        try:
-            check(graph, run_filter(graph, 3, through=through))
-        except InternalError as error:
-            assert carriers[0].done
-            noticed += "from worker 0 was changed on its way" in str(error)
-        else:
-            assert not carriers[0].done
-    assert noticed > 1
+    monkeypatch.setattr(filtering_of(backend), name, wrongly)
+    with pytest.raises(InternalError, match=UNEQUAL):
+        run_filter(graph, 3, counts=counts)
+    assert changed
 
 
 @pytest.mark.usefixtures("exchanging", "fine")

@@ -130,9 +130,9 @@ def test_a_change_that_does_not_arrive_ends_the_search(monkeypatch: pytest.Monke
     pack = changes.pack_range
 
     def loses(delta: NDArray[np.int32], first: int, stop: int) -> tuple[NDArray[np.uint32], int]:
-        words, amount = pack(delta, first, stop)
-        return words, amount + bool(amount)
+        words, total = pack(delta, first, stop)
+        return words, total + bool(total)
 
     monkeypatch.setattr(changes, "pack_range", loses)
-    with pytest.raises(InternalError, match="the workers lowered counts by"):
+    with pytest.raises(InternalError, match="lowered counts with weighted sum"):
         bounding.lowered(own, "tridn", None, 2)
