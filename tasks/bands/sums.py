@@ -19,6 +19,10 @@ from ...kernels.filters import AMOUNTS, Changes
 from ..errors import InternalError
 from ..shards.carriers.carrier import Carrier, Words
 
+PART_EDGES = 2**26
+"""Counts that are added up at a time. A GPU has the packets of all of them in memory twice, of up to 4 bytes each."""
+_EMPTY: Words = np.empty(0, np.uint32)
+
 
 class Sums:
     """Adds up over all workers. Mutable: it counts the exchanges and bytes."""
@@ -109,11 +113,6 @@ def _take(call: Callable[[Words, int], int], words: Words, first: int, sender: i
         return call(words, first)
     except ValueError as error:
         raise InternalError(f"from worker {sender} came no packet of lowered counts: {error}") from error
-
-
-PART_EDGES = 2**26
-"""Counts that are added up at a time. A GPU has the packets of all of them in memory twice, of up to 4 bytes each."""
-_EMPTY: Words = np.empty(0, np.uint32)
 
 
 def _words(values: Sequence[int]) -> Words:

@@ -60,7 +60,8 @@ def carrier_for(
     asked = setting, everyone, None if workers is None else tuple(workers)
     if asked not in chosen:
         chosen[asked] = _choose(engine, setting, workers)
-    return chosen[asked]
+    found: CarrierChoice = chosen[asked]
+    return found
 
 
 def _choose(engine: Engine, setting: CarrierSetting, workers: Sequence[str] | None) -> CarrierChoice:

@@ -788,11 +788,13 @@ class Tampering:
         self.done = False
 
     def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
-        """See `Carrier.exchange`."""
-        first = any(len(words) for words in own)
+        """See `Carrier.exchange`. GPUs send to all what is for each."""
+        first = not self._second and any(len(words) for words in own)
         self._sums += first
         if self._sums >= self._turn:
-            if self._shared and self._second:
+            if self._shared and self._second and len(own[0]):
+                own = [self._changed(own[0])] * len(own)
+            elif self._shared and self._second:
                 common = self._changed(common)
             if not self._shared and first:
                 own = [self._changed(own[0]), *own[1:]]
@@ -800,6 +802,7 @@ class Tampering:
         return self._carrier.exchange(common, own)
 
     def _changed(self, packed: Words) -> Words:
+        packed = kernels.to_host(packed)
         if self.done or not packed[2]:
             return packed
         self.done = True
@@ -923,7 +926,7 @@ def test_a_worker_that_adds_up_wrongly(
     def wrongly(part: Any, words: Words, first: int) -> int:
         if threading.current_thread().name == f"worker {worker}" and words[2] and not changed:
             changed.append(name)
-            words = shifted(words)
+            words = shifted(kernels.to_host(words))
         total: int = original(part, words, first)
         return total
 
