@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -124,6 +125,19 @@ class Changes(Protocol):
 
     def apply(self, words: Words, first: int) -> int:
         """Lower the counts by packed changes, from edge `first` on. Returns their weighted sum. Raises as `collect`."""
+
+
+class PlainChanges(Changes, Protocol):
+    """Changes of a GPU, which other GPUs may read."""
+
+    amounts: IntArray
+    """[edges] by how much counts are lowered so far."""
+
+    def weigh(self, first: int, stop: int) -> int:
+        """The weighted sum of what edges `first` … `stop` - 1 are lowered by."""
+
+    def subtract(self, parts: Sequence[tuple[int, IntArray]]) -> int:
+        """Lower the counts by the amounts of ranges of edges, each with its first edge. Returns the weighted sum."""
 
 
 class Filtering(Changes, Protocol):

@@ -5,6 +5,8 @@
 // write     The amounts at the places of their bits, in one byte or four; clears them.
 // count     How many bits of each word are set.
 // lower     Values less the amounts of a packet, or with a sign of -1 plus them; adds to the weighted sum.
+// weigh     Adds the amounts of a range to the weighted sum.
+// subtract  Values less the amounts of a range, which another GPU may have; adds to the weighted sum.
 //
 // Ranges    They begin at edge `first`. The weighted sum is that of kernels/filters.py: amount times weight of each edge, modulo 2^64.
 // Threads   A lane for each edge, a warp for each word: all accesses are coalesced but those of amounts, which ascend.
@@ -81,4 +83,23 @@ extern "C" __global__ void lower(
         }
     }
     add_long(&sums[0], sum);
+}
+
+extern "C" __global__ void weigh(const int* __restrict__ amount, uint32 first, uint32 edges, uint64* sum) {
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    uint64 own = 0;
+    for (uint32 e = thread; e < edges; e += threads) own += static_cast<uint64>(amount[e]) * weight(first + e);
+    add_long(sum, own);
+}
+
+extern "C" __global__ void subtract(int* value, const int* __restrict__ amount, uint32 first, uint32 edges, uint64* sum) {
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    uint64 own = 0;
+    for (uint32 e = thread; e < edges; e += threads) {
+        const int a = amount[e];
+        if (a == 0) continue;
+        value[e] -= a;
+        own += static_cast<uint64>(a) * weight(first + e);
+    }
+    add_long(sum, own);
 }

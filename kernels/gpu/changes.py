@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -53,6 +54,22 @@ class Changes:
     def apply(self, words: Words, first: int) -> int:
         """See `kernels.filters.Changes`."""
         return _lower(self.count, words, first, 1)
+
+    def weigh(self, first: int, stop: int) -> int:
+        """See `kernels.filters.PlainChanges`."""
+        own, total = self.amounts[first:stop], cupy.zeros(1, np.uint64)
+        arguments = (own, np.uint32(first), np.uint32(len(own)), total)
+        source.kernel("changes:weigh")((source.grid(max(len(own), 1), _BLOCK, 8),), (_BLOCK,), arguments)
+        return int(wait_for(total)[0])
+
+    def subtract(self, parts: Sequence[tuple[int, Any]]) -> int:
+        """See `kernels.filters.PlainChanges`."""
+        total = cupy.zeros(1, np.uint64)
+        for first, amounts in parts:
+            size = len(amounts)
+            arguments = (self.count[first : first + size], amounts, np.uint32(first), np.uint32(size), total)
+            source.kernel("changes:subtract")((source.grid(max(size, 1), _BLOCK, 8),), (_BLOCK,), arguments)
+        return int(wait_for(total)[0])
 
 
 def _lower(values: Any, packed: Words, first: int, sign: int) -> int:

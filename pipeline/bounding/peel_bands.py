@@ -28,7 +28,7 @@ from ...tasks.bands.copies import (
 from ...tasks.bands.filtering import CoarseFilter, FilterFigures
 from ...tasks.bands.peeling import peel_band
 from ...tasks.bands.state import BandState, band_intervals
-from ...tasks.bands.sums import Sums
+from ...tasks.bands.sums import sums_over
 from ...tasks.bands.warm import warm_bands, warm_bands_on_gpu
 from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.errors import ClusterLost, StateLost
@@ -444,7 +444,7 @@ def _filter_on_worker(
             if before.bands.filtered:
                 return _Held(topology, before)
         bands = None if before is None else before.bands
-        search = CoarseFilter(topology, graph.support, Sums(carrier), bands, least_bands)
+        search = CoarseFilter(topology, graph.support, sums_over(carrier), bands, least_bands)
         return _Held(topology, BandState.of(search.run(seconds, report)))
 
 

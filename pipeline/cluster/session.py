@@ -65,8 +65,8 @@ class Session:
         self._key_suffix = f"{run_id}-{input}"
         self._tasks_started = 0
         self._communicators = 0
-        self.carriers: dict[Any, Any] = {}
-        """Which carriers workers can use, once they were asked; see `carriers.choice`."""
+        self.shared_folders: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        """Addresses of workers → those that answered, and the folders that these share; see `carriers.choice`."""
         self._futures: WeakSet[Future] = WeakSet()
         self._plugins = RunPlugins(client, run_id)
         self._watchdog = Watchdog(client, run_id, waiting_seconds, tell)

@@ -176,11 +176,10 @@ def _number_packed(
 ) -> Buckets:
     """`number` for packed rows whose ids are dense. `facts` [blocks]."""
     with events.stage("number", 2 * buckets) as stage:
+        at = engine.bucket_workers(buckets)
         if buckets == 1:
-            at = None
-            both = engine.map("number-packed", ingest.number_packed, [(blocks[:],)])
+            both = engine.map("number-packed", ingest.number_packed, [(blocks[:],)], at)
         else:
-            at = engine.bucket_workers(buckets)
             both = _sort_into_buckets(engine, blocks, facts, buckets, at)
         del blocks[:]
         ids, edges = (engine.map("number-packed", itemgetter(part), [(own,) for own in both], at) for part in range(2))

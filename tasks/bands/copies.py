@@ -22,7 +22,7 @@ from ..messages import Payload
 from ..shards.carriers.all_gather import all_gather
 from ..shards.carriers.carrier import Carrier
 from ..shards.carriers.gpu_memory import send_all
-from .sums import Sums
+from .sums import sums_over
 
 L = TypeVar("L", bound="OrientedLists")
 
@@ -115,7 +115,7 @@ def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
 
     Raises InternalError unless all triangles arrive; as `Carrier.exchange`.
     """
-    sums = Sums(carrier)
+    sums = sums_over(carrier)
     support = kernels.supports(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)
     changes = kernels.changes(np.zeros_like(support), support)
     sums.add(changes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from ... import kernels
 from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
+from ...kernels.filters import PlainChanges
 from ...kernels.runtime.cache import compiling
 from ..device import MemorySpace
 from ..graph.whole_graph import whole_graph
@@ -46,5 +49,8 @@ def warm_bands_on_gpu() -> None:
     words, _ = part.pack(0, topology.edges)
     part.collect(words, 0)
     part.apply(words, 0)
+    plain = cast("PlainChanges", part)
+    plain.weigh(0, topology.edges)
+    plain.subtract([(0, np.zeros_like(plain.amounts))])
     part.end_pass()
     part.smaller()

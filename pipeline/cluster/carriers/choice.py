@@ -56,26 +56,15 @@ def carrier_for(
     Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost; StateLost if one of
     `workers` is lost. The same workers are asked once in a session.
     """
-    chosen, everyone = engine.session.carriers, tuple(engine.session.workers)
-    asked = setting, everyone, None if workers is None else tuple(workers)
-    if asked not in chosen:
-        chosen[asked] = _choose(engine, setting, workers)
-    found: CarrierChoice = chosen[asked]
-    return found
-
-
-def _choose(engine: Engine, setting: CarrierSetting, workers: Sequence[str] | None) -> CarrierChoice:
-    offers: list[_Offer] = engine.on_every_worker(_offer)
-    try:
-        shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)
-    finally:
-        engine.on_every_worker(_withdraw, offers)
-    addresses = tuple(offer.address for offer in offers) if workers is None else tuple(workers)
-    if gone := set(addresses) - {offer.address for offer in offers}:
+    everyone = tuple(engine.session.workers)
+    if everyone not in engine.session.shared_folders:
+        engine.session.shared_folders[everyone] = _find_shared_folders(engine)
+    here, folders = engine.session.shared_folders[everyone]
+    addresses = here if workers is None else tuple(workers)
+    if gone := set(addresses) - set(here):
         raise StateLost(f"the worker at {min(gone)} was lost before it took part in a search; run again")
     if len(addresses) == 1:
         return CarrierChoice("memory", addresses)
-    folders = tuple(folder for folder in shared[0] if all(folder in found for found in shared))
     if setting == "dask" or (setting != "shared-memory" and not folders):
         return CarrierChoice("dask", addresses)
     if not folders:
@@ -83,6 +72,17 @@ def _choose(engine: Engine, setting: CarrierSetting, workers: Sequence[str] | No
             "bounding.carrier is shared-memory, and the workers share no folder of one host: use auto or dask"
         )
     return CarrierChoice("shared-memory", addresses, folders)
+
+
+def _find_shared_folders(engine: Engine) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The addresses of the workers that answer, and the folders that all of them share."""
+    offers: list[_Offer] = engine.on_every_worker(_offer)
+    try:
+        shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)
+    finally:
+        engine.on_every_worker(_withdraw, offers)
+    folders = tuple(folder for folder in shared[0] if all(folder in found for found in shared))
+    return tuple(offer.address for offer in offers), folders
 
 
 def open_carrier(worker: Worker, choice: CarrierChoice, run: str, rank: int, seconds: float) -> Carrier:

@@ -11,10 +11,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import networkx as nx
 import numpy as np
@@ -29,17 +30,18 @@ from backends import BACKENDS, Backend, OnCpu, OnGpu
 from carrying import in_threads
 from edgemill import kernels
 from edgemill.kernels.cpu.peeling.changes import Changes, pack_list, pack_range
-from edgemill.kernels.filters import EDGE_WORK, Frontier, Removed, Words
+from edgemill.kernels.filters import EDGE_WORK, Frontier, PlainChanges, Removed, Words
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
 from edgemill.tasks.bands.peeling import peel_band
 from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bands.sums import DirectSums, Sums, sums_over
 from edgemill.tasks.bound.in_memory import find_triangles
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.errors import ClusterLost, InternalError
 from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet
+from edgemill.tasks.shards.carriers.gpu_memory import between_gpus
 from examples import examples
 
 FILTERING = "edgemill.tasks.bands.filtering"
@@ -176,18 +178,20 @@ def run_filter(
     counts: Callable[[int], Any] | None = None,
     through: Callable[[Carrier], Carrier] = lambda carrier: carrier,
     progress: Callable[[int], None] | None = None,
+    direct: bool = False,
 ) -> list[Bands]:
     """What the filter gives on each worker. The carriers go `through` something, and worker w starts from `counts(w)`.
 
-    Calls `progress(rank)` at each threshold.
+    With `direct` GPUs read each other's memory. Calls `progress(rank)` at each threshold.
     """
     carriers = MemoryCarrier.open(workers)
 
     def work(rank: int) -> Bands:
         count = graph.put(graph.triangles) if counts is None else counts(rank)
         try:
-            with kernel_threads(threads):
-                one = CoarseFilter(graph.topology, count, Sums(through(carriers[rank])), before)
+            between = between_gpus(carriers[rank]) if direct else nullcontext(carriers[rank])
+            with kernel_threads(threads), between as carrier:
+                one = CoarseFilter(graph.topology, count, sums_over(through(carrier)), before)
                 return one.run(seconds, None if progress is None else lambda threshold, left: progress(rank))
         except BaseException:
             carriers[rank].abandon()
@@ -720,6 +724,54 @@ def test_sums(backend: Backend, workers: int, dense: int, size: int) -> None:
         assert np.array_equal(count, before - sum(amounts))
         assert values == [[rank, 2**64 - 1 - rank] for rank in range(workers)]
         assert exchanges == 1 and (received > 0) == (workers > 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("workers", [2, 3, 7])
+@pytest.mark.parametrize("size", [0, 1, 5, 64, 1000])
+@pytest.mark.parametrize("part", [70, 10**6])
+def test_sums_of_gpus_that_read_each_others_memory(
+    monkeypatch: pytest.MonkeyPatch, workers: int, size: int, part: int
+) -> None:
+    """As above, in parts too; an amount that reaches another edge is noticed."""
+    monkeypatch.setattr("edgemill.tasks.bands.sums.PART_EDGES", part)
+    backend, random = OnGpu(), np.random.default_rng([workers, size])
+    amounts = random.integers(0, 3, (workers, size), np.int32) * random.integers(0, 2**27, (workers, size), np.int32)
+    before = random.integers(-3, 1000, size, np.int32)
+    carriers = MemoryCarrier.open(workers)
+
+    def work(rank: int) -> tuple[list[Ints], list[list[int]], bool]:
+        with between_gpus(carriers[rank]) as carrier:
+            sums, changes = sums_over(carrier), kernels.changes(backend.put(before), backend.put(amounts[rank]))
+            assert isinstance(sums, DirectSums)
+            values = sums.add(changes, (rank, 2**64 - 1 - rank))
+            found = [kernels.to_host(changes.count), kernels.to_host(cast("PlainChanges", changes).amounts)]
+            if size < 2:
+                return found, values, True
+            changes = kernels.changes(backend.put(before), backend.put(amounts[rank] + 1))
+            total = cast("PlainChanges", changes).weigh
+            changes.weigh = lambda first, stop: total(first, stop) + (rank == 1 and first == 0)  # type: ignore[attr-defined]
+            try:
+                sums.add(changes)
+            except InternalError as error:
+                return found, values, bool(re.fullmatch(UNEQUAL, str(error)))
+            return found, values, False
+
+    for (count, rest), values, noticed in in_threads(work, workers):
+        assert np.array_equal(count, before - amounts.sum(axis=0, dtype=np.int32)) and not rest.any()
+        assert values == [[rank, 2**64 - 1 - rank] for rank in range(workers)]
+        assert noticed
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("exchanging", "fine")
+@pytest.mark.parametrize("workers", [2, 5])
+@pytest.mark.parametrize("name", ["nested cores", "power law"])
+def test_a_filter_of_gpus_that_read_each_others_memory(workers: int, name: str) -> None:
+    graph = made(name, OnGpu())
+    found, other = run_filter(graph, workers, direct=True), run_filter(graph, workers)
+    check(graph, found)
+    assert found[0].figures.exchanges > 0 and found[0].total == other[0].total
 
 
 def test_the_time_of_a_sum_is_the_same_everywhere() -> None:
