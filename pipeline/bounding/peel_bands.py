@@ -31,10 +31,10 @@ from ...tasks.bands.state import BandState, band_intervals
 from ...tasks.bands.sums import sums_over
 from ...tasks.bands.warm import warm_bands, warm_bands_on_gpu
 from ...tasks.device import MemorySpace, move_arrays
-from ...tasks.errors import ClusterLost, StateLost
+from ...tasks.errors import ClusterLost, StateLost, UsageError
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.shards import Carrier
-from ...tasks.shards.carriers.gpu_memory import between_gpus
+from ...tasks.shards.carriers.gpu_memory import GpuMemoryCarrier, between_gpus
 from ..cluster.carriers.choice import CarrierSetting
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import GPU, Engine, Future
@@ -477,6 +477,11 @@ def one_carrier(communicator: Communicator, worker: int, space: MemorySpace = Me
                 yield carrier
             else:
                 with between_gpus(carrier, communicator.direct) as sending:
+                    if communicator.direct and not isinstance(sending, GpuMemoryCarrier) and carrier.groups > 1:
+                        raise UsageError(
+                            "bounding.carrier is mailboxes, and a GPU cannot read the memory of another: use "
+                            "bounding.carrier=auto"
+                        )
                     yield sending
         except BaseException:
             carrier.abandon()

@@ -20,7 +20,7 @@ from .batching import shorten_interval
 from .connecting.arrival import await_workers, tell_nobody
 from .execution import GPU, KERNEL_THREADS, PART_OF_GPU, WHOLE_GPU, Capacity, Execution
 from .failures import Failures
-from .hosts import by_host, cores_here, machine
+from .hosts import by_host, cores_here
 from .task_calls import TaskCall
 from .versions import PACKAGE, installed_version, version_error
 from .watchdog import Watchdog, WorkerLost, workers_of
@@ -133,15 +133,10 @@ class Session:
         return Execution(capacity, device=found[0].name)
 
     def capacity_by_host(self, execution: Execution) -> Capacity:
-        """The capacity of an execution, with the hosts of the workers. Raises as `on_every_worker`.
-
-        On GPUs a host is a machine; on CPUs workers of a machine with cores of their own count apart.
-        """
+        """The capacity of an execution on CPUs, with the hosts of the workers. Raises as `on_every_worker`."""
         capacity = execution.capacity
-        if capacity.in_process or capacity.workers == 1:
+        if capacity.in_process or capacity.workers == 1 or capacity.device_bytes:
             return capacity
-        if capacity.device_bytes:
-            return replace(capacity, hosts=len(set(self.on_every_worker(execution, machine))))
         cores = self.on_every_worker(execution, cores_here)
         hosts = by_host(cores)
         threads = min(min(cores[own[0]][1], len(own) * capacity.kernel_threads) for own in hosts)

@@ -16,7 +16,6 @@ from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.ingest.packed import can_pack
 from ...tasks.inputs.sources import Source, plan_blocks, read_with_types
 from ...tasks.storage.folders import folder_at
-from ..cluster.carriers.choice import CarrierSetting
 from ..cluster.connecting.local import (
     WORKER_BYTES,
     check_device,
@@ -49,12 +48,8 @@ of smaller blocks takes longer than to read them.
 """
 MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
-_BAND_CARRIERS = ("auto", "shared-memory", "dask")
-"""Carriers of the settings with which GPUs peel bands."""
-LEAST_GPU_EDGES = 50_000_000
-"""Edges for each GPU that `auto` uses for a graph that fits one of them. With fewer, to start the tasks of several GPUs
-takes longer than they save.
-"""
+_BAND_CARRIERS = ("mailboxes", "shared-memory", "dask")
+"""Carriers of the settings with which GPUs peel bands: with mailboxes they read each other's memory."""
 GPU_THREADS = 1000
 """Threads of CPUs that peel as fast as a GPU, about: one H200 takes 0.29 s for λ of R-MAT 22, and 16 cores 19.5 s."""
 HELP_AT = 0.1
@@ -120,7 +115,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         if plan.in_shards:  # there may be fewer edges than rows
             return None
     elif on_gpus and count != 1:
-        plan = _plan_on_gpus(plan, count, settings.bounding.carrier)
+        plan = _plan_on_gpus(plan, count, settings.bounding.carrier in _BAND_CARRIERS)
         if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
             return None
     plan = _limited(settings, plan)
@@ -167,18 +162,18 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     if one.method == "peel":
         if not capacity.device_bytes:
             return _plan_on_cpus(one, count)
-        return _plan_on_gpus(one, count, settings.bounding.carrier)
+        return _plan_on_gpus(one, count, settings.bounding.carrier in _BAND_CARRIERS)
     if count == 1 or capacity.device_bytes:
         return one
     found = _in_bands(one)
     return replace(found, reason=f"each of {found.band_workers} workers holds them all") if found.in_bands else found
 
 
-def _plan_on_gpus(one: Plan, count: int | str, carrier: CarrierSetting) -> Plan:
-    """One partition if it fits one GPU, else one shard on the GPU of each worker.
+def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
+    """One partition on one GPU if it fits, else one shard on the GPU of each worker.
 
-    Several GPUs peel bands of a graph that fits one of them, if the carrier is one of _BAND_CARRIERS. `auto` leaves
-    small graphs to one GPU, and those of several hosts: copies and sums over a network take longer than bands save.
+    With `in_bands` all GPUs peel bands of a graph that fits one of them. By itself the plan does not choose that: four
+    GPUs were as fast as one at 0.5 G edges, and slower with fewer (docs/engineering/bands.md).
 
     In one process the plan has shards only if `count` is a number. All shards are then on one GPU, and they need more
     memory than one partition.
@@ -197,23 +192,21 @@ def _plan_on_gpus(one: Plan, count: int | str, carrier: CarrierSetting) -> Plan:
         reason = _GIVEN if groups == count else f"{why_most}; partitioning.count is {count:,}"
         return replace(one, reason=reason) if groups == 1 else _in_shards(one, groups, groups, reason)
     if most == 1 or capacity.in_process:
-        return _bands_of_gpus(one, carrier) if capacity.helpers else one
+        return _bands_of_gpus(one) if in_bands and capacity.helpers else one
     if one.compact_rows or not one.fits():
         return _in_shards(one, most, most, why_most)
-    if (bands := _bands_of_gpus(one, carrier)).in_bands:
+    if in_bands and (bands := _bands_of_gpus(one)).in_bands:
         return bands
     return replace(one, reason="one GPU has room for its edges")
 
 
-def _bands_of_gpus(one: Plan, carrier: CarrierSetting) -> Plan:
-    """Bands on all GPUs, if each can hold the graph and it is large enough; else `one`.
+def _bands_of_gpus(one: Plan) -> Plan:
+    """Bands on all GPUs, if each can hold the graph and it is large enough.
 
     Workers without a GPU take bands beside them if all of them together are fast enough to matter.
     """
     capacity = one.capacity
-    if carrier not in _BAND_CARRIERS or (carrier == "auto" and capacity.hosts > 1):
-        return one
-    workers = min(capacity.workers, max(1, one.edges // (LEAST_GPU_EDGES if carrier == "auto" else LEAST_EDGES)))
+    workers = min(capacity.workers, max(1, one.edges // LEAST_EDGES))
     pays = capacity.helper_threads >= HELP_AT * GPU_THREADS * workers
     helpers = capacity.helpers if pays and not capacity.in_process else 0
     reason = f"each of {workers} GPUs holds them all and peels bands of λ"

@@ -26,8 +26,8 @@ class Communicator:
     """No other communicator has this name."""
     choice: CarrierChoice
     groups: int
-    direct: bool = True
-    """Whether GPUs may read each other's memory instead of what the carriers bring."""
+    direct: bool = False
+    """Whether GPUs that peel bands read each other's memory."""
 
     @classmethod
     def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[str] | None = None) -> Self:
@@ -39,7 +39,7 @@ class Communicator:
         workers = min(len(choice.addresses), groups)
         addresses = tuple(choice.addresses[group % workers] for group in range(groups))
         kind = "memory" if workers == 1 else choice.kind
-        return cls(name, replace(choice, kind=kind, addresses=addresses), groups, setting == "auto")
+        return cls(name, replace(choice, kind=kind, addresses=addresses), groups, setting == "mailboxes")
 
     @property
     def workers(self) -> int:

@@ -45,12 +45,9 @@ def tables(result: Result) -> list[pa.Table]:
     return [table.to_table() for table in found]
 
 
-@pytest.mark.parametrize("carrier", ["auto", "shared-memory", "dask"])
-def test_each_carrier(
-    rows: Path, plain: Result, standing: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carrier: Any
-) -> None:
-    """With `auto` the GPUs read each other's memory."""
-    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", 1)
+@pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask"])
+def test_each_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Path, carrier: Any) -> None:
+    """With mailboxes the GPUs read each other's memory."""
     result = mine(rows, tmp_path / "out", client=standing, device="gpu", carrier=carrier)
     assert tables(result) == tables(plain)
     bands = result.manifest.bounding.bands
@@ -59,7 +56,7 @@ def test_each_carrier(
     runs.assert_nothing_left(standing)
 
 
-def test_one_gpu_is_chosen_for_a_small_graph(rows: Path, plain: Result, standing: Client, tmp_path: Path) -> None:
+def test_one_gpu_is_chosen_by_itself(rows: Path, plain: Result, standing: Client, tmp_path: Path) -> None:
     result = mine(rows, tmp_path / "out", client=standing, device="gpu")
     assert tables(result) == tables(plain)
     assert result.manifest.bounding.bands is None
@@ -77,13 +74,12 @@ def test_limit_of_time(rows: Path, plain: Result, standing: Client, tmp_path: Pa
     assert verify(result.path).ok
 
 
-@pytest.mark.parametrize("carrier", ["auto", "shared-memory"])
+@pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory"])
 @pytest.mark.parametrize("during", ["count-share", "filter", "band", "bands"])
 def test_a_killed_worker(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str, carrier: Any
 ) -> None:
     """The other worker goes on."""
-    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", 1)
     start_on, killed = Engine.start_on, [""]
     with two_workers() as client:
         processes = client.run(os.getpid)
