@@ -62,7 +62,7 @@ def send_all(carrier: Carrier, own: Any, receivers: Container[int]) -> list[Any]
     groups, rank = carrier.groups, carrier.rank
     lengths = [int.from_bytes(text, "little") for text in all_gather(carrier, len(own).to_bytes(8, "little"))]
     others = [q for q in range(groups) if q != rank]
-    found = [own if q == rank else np.empty_like(own, shape=length) for q, length in enumerate(lengths)]
+    found = [own if q == rank else np.empty_like(own, shape=(length,)) for q, length in enumerate(lengths)]
     if rank not in receivers:
         found = [own if q == rank else own[:0] for q in range(groups)]
     for at in range(0, max(lengths), _PIECE_WORDS):
