@@ -12,9 +12,12 @@ IMAGE ?= edgemill
 # Wheels alone, since the images have no compiler; one version of each package for every Python that pyproject.toml allows.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 \
   --only-binary :all: --generate-hashes
-# uv, where it is installed, takes seconds for what takes pip a minute of resolving. It reads settings of its own, so where
-# it fails pip is tried. Bytecode is written for what is imported, which is a third.
-INSTALL = $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python $(1) ||) $(BIN)/pip install --quiet --no-compile $(1)
+# uv takes seconds for what takes pip more than a minute of one core, so pip installs it first where there is none. It
+# reads settings of its own, so where it fails pip is tried. Bytecode is written for what is imported, which is a third.
+UV_RELEASES := 'uv>=0.9,<1'
+UV := $(or $(shell command -v uv),$(BIN)/uv)
+INSTALL = { { test -x $(UV) || $(BIN)/pip install --quiet $(UV_RELEASES); } \
+  && $(UV) pip install --quiet --python $(BIN)/python $(1); } || $(BIN)/pip install --quiet --no-compile $(1)
 # Keeps the folders package/, kernels/, tasks/, pipeline/ from posing as top-level modules.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -30,15 +33,16 @@ help: ## say what there is
 run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
 	$(BIN)/edgemill run configs/laptop.yaml --overwrite
 
-# Two at a time: mypy, bytecode of the tests and of what they import, and compiling kernels. Processes of tests, which
-# begin together, would each compile them. The first two lines take as long as each other, and the third as the last two.
+# Two at a time: compiling kernels, mypy, and bytecode of the tests and of what they import. Processes of tests, which
+# begin together, would each compile them. The first line takes as long as the next two. The last two keep two cores busy
+# each, so that none idles at the end.
 COMPILE_KERNELS = $(BIN)/edgemill warm
 define BEFORE_TESTS
-$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
+$(COMPILE_KERNELS) programs
 $(BIN)/mypy
+$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
 $(COMPILE_KERNELS) lambda
 $(COMPILE_KERNELS) updates
-$(COMPILE_KERNELS) programs
 endef
 export BEFORE_TESTS
 
@@ -79,7 +83,7 @@ dist: $(VENV)/installed-dev ## wheel and sdist of this version in dist/, made by
 	$(BIN)/twine check --strict dist/*
 
 lock: $(VENV)/bin/python ## pin the packages of builder, images and their clients anew: docker/*.txt from pyproject.toml
-	$(BIN)/pip install --quiet 'uv>=0.9,<1'
+	$(BIN)/pip install --quiet $(UV_RELEASES)
 	$(BIN)/python -c 'import tomllib; print("build", *tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | $(COMPILE) - --output-file docker/requirements-build.txt
 	$(COMPILE) pyproject.toml --extra s3 --extra metrics --extra cu13 --extra ucxx-cu13 --output-file docker/requirements-gpu.txt
