@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from examples import be_quick, examples
+from frozen_objects import count_frozen_once
 
 pytest_plugins = ["trials"]
 
@@ -110,6 +111,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         fork_workers()
     gc.collect()
     gc.freeze()
+    count_frozen_once()
 
 
 def _of_clusters(item: pytest.Item) -> bool:
