@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +23,6 @@ LAYERS = ("kernels", "tasks", "pipeline")  # each may import itself and what sta
 FOLDERS = {"package": "edgemill", **{layer: f"edgemill.{layer}" for layer in LAYERS}}  # under their installed names
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
 ONLY_IN = {
     "kernels": {"numba", "llvmlite", "cupy", "cupyx"},
     "pipeline/cluster": {"dask", "distributed", "dask_cuda", "dask_cudf", "distributed_ucxx", "ucxx"},
@@ -39,12 +39,18 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in SOURCES}
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A source as a tree; parsed by the tests alone, since every process of tests imports this module."""
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> Iterator[tuple[str, bool]]:
     """Every module that a file imports anywhere, in full, and whether by a relative import."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, False) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -96,7 +102,7 @@ def evaluations(tree: ast.AST) -> Iterator[str]:
 
 def test_nothing_is_unpickled_or_evaluated() -> None:
     """Input, checkpoints and settings are data. (Tasks and results travel between workers as Dask pickles them.)"""
-    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in evaluations(TREES[path])]
+    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in evaluations(tree_of(path))]
     wrong += [
         f"{path.relative_to(ROOT)}: {name}"
         for path in SOURCES
@@ -128,7 +134,7 @@ def test_shapes_of_arrays_like_others_are_tuples() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in SOURCES
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_like")
         for keyword in node.keywords
         if keyword.arg == "shape" and not isinstance(keyword.value, ast.Tuple)
@@ -204,7 +210,7 @@ print(*sys.modules.keys() & {"dask", "distributed", "bokeh"})
 def test_type_checkers_see_the_public_names() -> None:
     """Those that are loaded at first use, under the same names, in `edgemill` and in `edgemill.pipeline`."""
     for module in (edgemill, edgemill.pipeline):
-        tree = TREES[Path(str(module.__file__))]
+        tree = tree_of(Path(str(module.__file__)))
         seen = {
             alias.asname or alias.name
             for node in ast.walk(tree)
@@ -224,7 +230,7 @@ def test_the_version_stands_in_one_place() -> None:
 
 
 def definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node
 
@@ -233,7 +239,7 @@ def test_public_functions_and_classes_say_what_they_are() -> None:
     silent = [
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in SOURCES
-        for node in TREES[path].body
+        for node in tree_of(path).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
         and not ast.get_docstring(node)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from drawing import arrow, box, document, text
@@ -55,12 +55,18 @@ class Code:
 
     def blocks(self, stage: str) -> list[Definition]:
         """The `with` blocks of a stage."""
-        found = []
-        for module, tree in self.trees.items():
-            for node in ast.walk(tree):
-                if isinstance(node, ast.With) and any(_names_stage(item.context_expr, stage) for item in node.items):
-                    found.append(Definition(module, node))
-        return found
+        return [
+            Definition(module, node)
+            for module, node in self._with_blocks
+            if any(_names_stage(item.context_expr, stage) for item in node.items)
+        ]
+
+    @cached_property
+    def _with_blocks(self) -> list[tuple[str, ast.With]]:
+        """Every `with` block, and its module. To walk through all of the code takes longer than all else here."""
+        return [
+            (name, node) for name, tree in self.trees.items() for node in ast.walk(tree) if isinstance(node, ast.With)
+        ]
 
     def rooms_of(self, stage: str) -> set[str]:
         """The rooms that a stage passes."""
