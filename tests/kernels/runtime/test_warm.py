@@ -151,6 +151,9 @@ def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(seconds) == seconds[0] < min(seconds) + max(SECONDS[part] for part in everything)
     called.clear()
     assert warm("peel", 1, text=True, processes=3, many=False).compiled == 0
+    assert called == []  # this process has loaded all of them
+    monkeypatch.setattr(warm_kernels, "_KERNELS", Parts("", parts, SECONDS))  # as in another one
+    assert warm("peel", 1, text=True, processes=3, many=False).compiled == 0
     assert called == everything and len(commands) == 2
 
 
