@@ -184,18 +184,22 @@ class Session:
         keys = self._keys(name, len(arguments))
         if workers is None or not any(workers):  # in one message to the scheduler
             futures: list[Future] = self.client.map(call, [list(own) for own in arguments], key=keys, **options)
-        else:
-            futures = [
-                self.client.submit(
+        else:  # in one message for each set of workers
+            places: dict[tuple[str, ...], list[int]] = {}
+            for place, addresses in enumerate(workers):
+                places.setdefault(tuple(addresses), []).append(place)
+            started: dict[int, Future] = {}
+            for addresses, own in places.items():
+                tasks = self.client.map(
                     call,
-                    list(own),
-                    key=key,
-                    workers=addresses or None,
+                    [list(arguments[place]) for place in own],
+                    key=[keys[place] for place in own],
+                    workers=list(addresses) or None,
                     allow_other_workers=bool(addresses) and not only,
                     **options,
                 )
-                for own, key, addresses in zip(arguments, keys, map(list, workers), strict=True)
-            ]
+                started |= zip(own, tasks, strict=True)
+            futures = [started[place] for place in range(len(arguments))]
         self._futures.update(futures)
         return futures
 
