@@ -1,4 +1,7 @@
-"""Messages between tasks: one bundle per sender and exchange, with one payload for each receiver that gets rows."""
+"""Messages between tasks: one bundle per sender and exchange, with one payload for each receiver that gets rows.
+
+Between worker processes, parcels carry the bundles of several senders.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,14 @@ class Bundle(Payload, Generic[T]):
     def part(self, receiver: int) -> T | None:
         """The payload for one receiver, or None."""
         return self.parts.get(receiver)
+
+
+@dataclass(frozen=True)
+class Parcel(Payload, Generic[T]):
+    """What some senders, all on one worker, send to some receivers, all on one worker."""
+
+    bundles: Mapping[int, Bundle[T]]
+    """Sender → its bundle, without the payloads for other receivers. Senders without rows are there, too."""
 
 
 def bundle(sender: int, parts: Mapping[int, T]) -> Bundle[T]:

@@ -409,7 +409,7 @@ def _restore_parts(engine: Engine, files: Mapping[str, Any], options: Mapping[st
             f"restore-{kind}",
             _restore,
             [(StoredFile(**file), options) for file in own],
-            engine.partition_workers if kind in ("rows", "owned", "subgraphs") else None,
+            engine.partition_workers if kind in ("rows", "owned", "subgraphs") else engine.bucket_workers(len(own)),
         )
         for kind, own in files.items()
     }

@@ -15,8 +15,8 @@ from distributed import Client, as_completed, fire_and_forget
 
 from ...tasks.errors import ClusterLost, StateLost
 from .execution import GPU as GPU
+from .execution import RESULTS_TOGETHER, Execution, together
 from .execution import Capacity as Capacity
-from .execution import Execution
 from .session import Future as Future
 from .session import Session
 from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
@@ -87,22 +87,13 @@ class Engine:
         """[partitions] index of the worker that holds each; None lets the scheduler choose."""
         return self.execution.partition_workers
 
-    def receiver_workers(self, receivers: Sequence[int]) -> list[int] | None:
-        """Index of the worker for each receiver of an exchange, the same every time.
-
-        None lets the scheduler choose, if results have sizes that it can go by.
-        """
-        return [receiver % len(self.session.workers) for receiver in receivers] if self._files is not None else None
-
     def bucket_workers(self, buckets: int) -> list[int] | None:
-        """Index of the worker for the tasks of each bucket, the same every time. None lets the scheduler choose.
+        """Index of the worker for the tasks of each bucket, the same every time; None where all tasks share memory.
 
-        On GPUs a bucket is most of what a worker holds. The scheduler would send some of its tasks to other workers,
-        with copies of the bucket.
+        The scheduler would send some of a bucket's tasks to other workers, with copies of the bucket. Rows for all
+        buckets of a worker travel together, as it is known beforehand.
         """
-        if self.shares_memory or not self.capacity.device_bytes:
-            return None
-        return [bucket % len(self.session.workers) for bucket in range(buckets)]
+        return None if self.shares_memory else [bucket % len(self.session.workers) for bucket in range(buckets)]
 
     # How tasks are called
 
@@ -217,16 +208,33 @@ class Engine:
         """The results of tasks, in order. Raises as `wait` does."""
         return mapped(self.session.gather(futures, self.execution, self._resources or ()))
 
-    def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
+    def peek(
+        self,
+        futures: Sequence[Future],
+        part: Callable[[Any], T],
+        at: Sequence[int] | None = None,
+        stage: Stage | None = None,
+    ) -> list[T]:
         """`part` of each task's result, in order, which should be small, as counts are. Raises as `wait` does.
 
-        The results stay where they are: other tasks take the parts, or this process does where memory is shared.
+        The results stay where they are: other tasks take the parts, or this process does where memory is shared. If
+        the worker `at[i]` of each result is known, a task takes the parts of several results there. Reports the
+        `futures` to `stage`.
         """
         if self.shares_memory:
+            self.wait(futures, stage)
             return [part(result) for result in self.gather(futures)]
         # Under the name of the tasks: Dask never forgets a group of tasks that it forgets and then meets again.
         name = key_split(futures[0].key) if futures else "peek"
-        return self.gather(self.map(name, part, [(future,) for future in futures], at, soon=True))
+        groups = [[place] for place in range(len(futures))] if at is None else together(at, RESULTS_TOGETHER)
+        looks = [(part, [futures[place] for place in own]) for own in groups]
+        looked = self.map(name, _parts_of, looks, None if at is None else [at[own[0]] for own in groups], soon=True)
+        if stage is not None:
+            self.wait(futures, stage)
+        found: dict[int, T] = {}
+        for own, parts in zip(groups, self.gather(looked), strict=True):
+            found |= zip(own, parts, strict=True)
+        return [found[place] for place in range(len(futures))]
 
     def move_to_host(self, futures: Sequence[Future]) -> None:
         """Move results of ended tasks from the GPUs' memory to the hosts'. A task that needs one gets it back.
@@ -396,6 +404,10 @@ class Engine:
             yield
         finally:
             client.unsubscribe_topic(topic)
+
+
+def _parts_of(part: Callable[[Any], T], results: Sequence[Any]) -> list[T]:
+    return [part(result) for result in results]
 
 
 async def _all_ended(finished: as_completed) -> None:

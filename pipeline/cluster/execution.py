@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 GPU = "GPU"
@@ -12,6 +13,11 @@ so that it runs on a worker with a GPU.
 """
 KERNEL_THREADS = "kernel_threads"
 """Resource of Dask workers started here: threads of a kernel, where these are more than tasks run at once."""
+
+RESULTS_TOGETHER = 4
+"""Most results of one worker from which one task takes parts. Four blocks or buckets, or the rows that they send, take
+less memory than to read or to merge one of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,11 @@ class Execution:
         if self.pinned_partitions is None or self.capacity.in_process:
             return None
         return [partition % self.capacity.workers for partition in range(self.pinned_partitions)]
+
+
+def together(at: Sequence[int], most: int) -> list[list[int]]:
+    """The places in `at` in groups of at most `most`: those of a group have the same worker. `at` has their workers."""
+    by_worker: dict[int, list[int]] = {}
+    for place, worker in enumerate(at):
+        by_worker.setdefault(worker, []).append(place)
+    return [own[first : first + most] for own in by_worker.values() for first in range(0, len(own), most)]

@@ -26,7 +26,7 @@ from ..messages.exits import message
 from ..monitor.events import Events
 from ..output.manifest import EarlierRecord, TracksRecord
 from ..results.result import Result
-from ..stages.exchange import exchange, send
+from ..stages.exchange import exchange, forward, send
 from ..stages.task_engine import Future, TaskEngine
 from .fates import Fates
 from .lineage import Lineage
@@ -146,7 +146,7 @@ def _assigned(
     )
     own = list(zip(buckets.groups, taken, strict=True))
     sent = send(engine, "send-shapes", "shapes", _send_shapes, own)
-    numbers = exchange(engine, "shapes", sent, tracks.number_shapes, [(lineage.first,)], forward="track-numbers")
+    numbers = forward(engine, "shapes", sent, "track-numbers", tracks.number_shapes, [(lineage.first,)])
     given = exchange(engine, "track-numbers", numbers, _collect_tracks, own)
     fates = None
     if before is not None and lineage.before is not None:

@@ -167,16 +167,14 @@ class Plan(PlanFacts):
     @property
     def tasks(self) -> int:
         """Tasks of all stages except the rounds of bounding, close to the upper bound."""
-        together = self.in_waves
         layout = Layout(
             len(self.blocks),
             self.buckets,
             self.partitions,
             self.files,
             self.capacity.workers,
+            self.capacity.threads,
             apart=not self.capacity.in_process,
-            placed=together,
-            homes=together or self.finds_lambda,
             edges=self.edges,
         )
         found = layout.tasks(self.in_shards)

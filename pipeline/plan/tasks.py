@@ -4,15 +4,16 @@ This module computes it exchange by exchange, in the order of the stages. A plan
 of buckets within milliseconds, so it cannot run the stages with an engine that counts. `test_plan_tasks` compares the
 number with the tasks of real runs.
 
-If workers are processes, reading a part of a result is a task. Selecting the part of a bundle for one receiver, or for
-all receivers of one worker, is a task as well. For a number that depends on the graph the largest value is used. The
-tasks that match DN-graphs with those of the previous night, and those that load kernels, are not counted.
+If workers are processes, a task reads parts of one result, or of several that are known to be on one worker, and a task
+makes each parcel of an exchange. For a number that depends on the graph the largest value is used. The tasks that match
+DN-graphs with those of the previous night, and those that load kernels, are not counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..cluster.execution import RESULTS_TOGETHER
 from ..stages.extracting import FAN_IN
 
 
@@ -27,12 +28,10 @@ class Layout:
     files: int
     """Files of each bucket and table."""
     workers: int
+    threads: int
+    """Threads of a worker that run tasks."""
     apart: bool
     """Whether workers are processes of their own."""
-    placed: bool
-    """Whether the worker of each receiver is chosen beforehand."""
-    homes: bool
-    """Whether the worker of each group is chosen beforehand."""
     edges: int = 0
     """Edges of the graph. The number of batches that are streamed past shards depends on it."""
 
@@ -48,7 +47,7 @@ class Layout:
         """Tasks of vertex programs in `blocks` blocks, into which the graph is cut `cuts` times."""
         buckets = self.buckets
         places = buckets + self._looks(2 * buckets)
-        cut = cuts * self._exchange(buckets, blocks, placed=True)
+        cut = cuts * self._exchange(buckets, blocks)
         gang = min(blocks, self.workers)
         run = gang + 2 * blocks + self._looks(blocks)
         ids = 2 * self._exchange(buckets, buckets) - buckets  # the receivers of requests send the answers
@@ -57,40 +56,44 @@ class Layout:
     def _looks(self, results: int) -> int:
         return results if self.apart else 0
 
-    def _exchange(self, senders: int, receivers: int, placed: bool = False, upwards: bool = False) -> int:
-        """A task for each sender and receiver, reads of senders' row counts, and parts. `upwards`: to larger ids."""
-        return senders + receivers + self._looks(senders + self._parts(senders, receivers, placed, upwards))
+    def _looks_together(self, results: int) -> int:
+        """Tasks that read parts of results whose workers are known."""
+        return self._groups(results, RESULTS_TOGETHER) if self.apart else 0
 
-    def _parts(self, senders: int, receivers: int, placed: bool, upwards: bool) -> int:
-        if placed or self.placed:
-            return senders * min(receivers, self.workers)
-        return senders * (senders + 1) // 2 if upwards else senders * receivers
+    def _groups(self, tasks: int, most: int) -> int:
+        """Groups of at most `most` tasks on one worker, of `tasks` in turn on all workers."""
+        each, more = divmod(tasks, self.workers)
+        return more * -(-(each + 1) // most) + (self.workers - more) * -(-each // most)
+
+    def _exchange(self, senders: int, receivers: int) -> int:
+        """A task for each sender and receiver, and parcels."""
+        parcels = self._groups(senders, RESULTS_TOGETHER) * self._groups(receivers, self.threads) if self.apart else 0
+        return senders + receivers + parcels
 
     def _ingest(self) -> int:
         """Reading, numbering, and the degree order."""
         blocks, buckets = self.blocks, self.buckets
-        read = blocks + self._looks(2 * blocks)
-        ids = 2 * blocks + self._exchange(blocks, buckets) + self._looks(buckets) + buckets
+        read = blocks + self._looks(blocks) + self._looks_together(blocks)
+        ids = blocks + self._exchange(blocks, buckets) + self._looks_together(buckets) + buckets
         numbers = self._exchange(buckets, blocks)
-        pairs = self._exchange(blocks, buckets) - blocks + self._looks(buckets)  # the receivers of numbers send them
-        return read + ids + numbers + pairs + self._order()
+        sent = self._exchange(blocks, buckets) - blocks  # the receivers of numbers send the pairs
+        return read + ids + numbers + sent + self._looks_together(buckets) + self._order()
 
     def _order(self) -> int:
-        return 2 * self._between_buckets() + 2 * self.buckets
+        return 2 * self._between_buckets() + self._looks_together(self.buckets) + self.buckets
 
     def _between_buckets(self) -> int:
-        """An exchange about the larger ends of the buckets' edges."""
-        return self._exchange(self.buckets, self.buckets, upwards=True)
+        return self._exchange(self.buckets, self.buckets)
 
     def _supports_by_shards(self) -> int:
         """Triangles counted by groups of shards, and reported to buckets."""
         groups, buckets = self.partitions, self.buckets
-        edges = buckets + self._exchange(buckets, groups, self.homes) + self._looks(buckets)
+        edges = buckets + self._exchange(buckets, groups) + self._looks(buckets)
         return edges + self._streamed() + self._exchange(groups, buckets) + self._looks(buckets + groups)
 
     def _edges_of_groups(self) -> int:
         groups = self.partitions
-        return self._exchange(self.buckets, groups, self.homes) + 2 * groups + self._looks(groups)
+        return self._exchange(self.buckets, groups) + 2 * groups + self._looks(groups)
 
     def _streamed(self) -> int:
         """Each bucket is streamed past each group, in waves of as many batches as there are groups."""
@@ -115,7 +118,7 @@ class Layout:
         senders = tasks = self.buckets
         while True:
             receivers = -(-senders // FAN_IN)
-            tasks += receivers + self._looks(2 * senders)
+            tasks += self._exchange(senders, receivers) - senders
             if receivers == 1:
                 return tasks
             senders = receivers

@@ -37,7 +37,7 @@ from ..cluster.this_worker import event_reporter, leave_pool
 from ..monitor.events import Events, Stage
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
-from ..stages.exchange import exchange, send
+from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
 from .blocks import GraphBlocks, cut_graph, place_blocks
 from .catalogue import Column, Entry
@@ -345,9 +345,8 @@ def _name(engine: Engine, buckets: Buckets, found: Sequence[Future], ids: Sequen
     """[buckets] NamedColumns of BucketColumns; the arrays in `ids` are vertex numbers."""
     engine, starts = engine.for_tasks(len(found)), buckets.starts
     asked = send(engine, "ask-ids", "asked-ids", delivery.ask_ids, [(own, ids, starts) for own in found])
-    answers = exchange(
-        engine, "asked-ids", asked, delivery.answer_ids, [(own, starts) for own in buckets.ids], forward="named"
-    )
+    own = [(ids, starts) for ids in buckets.ids]
+    answers = forward(engine, "asked-ids", asked, "named", delivery.answer_ids, own)
     named = exchange(engine, "named", answers, delivery.name_columns, [(own, ids, kind) for own in found])
     engine.wait(named)
     return named

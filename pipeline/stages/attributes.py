@@ -64,7 +64,12 @@ def join_attributes(
         rows = engine.map("read-attributes", attributes.read_attributes, [(source, block) for block in blocks])
         engine.wait(rows, stage)
         sent = send(
-            engine, "send-attributes", "attributes", attributes.send_attributes, [(own, firsts) for own in rows]
+            engine,
+            "send-attributes",
+            "attributes",
+            attributes.send_attributes,
+            [(own, firsts) for own in rows],
+            engine.holders(rows),
         )
         del rows
         how = attributes.Published(folder, settings.output.compression, settings.output.row_group_rows)

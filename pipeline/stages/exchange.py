@@ -1,22 +1,35 @@
 """Delivery of bundles from senders to receivers.
 
-The driver sees row counts only. A receiver checks that it gets all rows that were sent to it, and that they belong to
-this run and this exchange.
+Where tasks share memory, a receiver takes the bundles of all senders. Between worker processes, parcels travel: a task
+for each pair of workers takes from the bundles on one of them what is for the receivers on the other. So the number of
+tasks grows with the pairs of workers, and not with the pairs of senders and receivers.
+
+The driver sees no rows, and waits for no task: it starts all tasks of an exchange at once. A receiver checks that it
+gets a bundle of every sender, with all rows that the sender counted, and that the bundles belong to this run and this
+exchange.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 from ...tasks.errors import InternalError
-from ...tasks.messages import Bundle, collect
+from ...tasks.messages import Bundle, Parcel, collect
+from ..cluster.execution import RESULTS_TOGETHER, together
 from .task_engine import Future, TaskEngine
 
-_rows = attrgetter("rows")
+
+@dataclass(frozen=True)
+class Sent:
+    """The bundles of one exchange."""
+
+    bundles: Sequence[Future]
+    """[senders]"""
+    at: Sequence[int] | None
+    """[senders] index of the worker that makes each; None where tasks share memory."""
 
 
 def stamp(engine: TaskEngine, name: str) -> str:
@@ -31,9 +44,13 @@ def send(
     function: Callable[..., Bundle[Any]],
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
-) -> list[Future]:
-    """Start a task `name` for each element of `arguments`. Each task returns a bundle for the exchange `to`."""
-    return engine.map(name, stamped, [(stamp(engine, to), function, *own) for own in arguments], at)
+) -> Sent:
+    """Start a task `name` for each element of `arguments`. Each task returns a bundle for the exchange `to`.
+
+    Sender i runs on the worker `at[i]`; without `at`, on the worker of bucket i.
+    """
+    at = at or engine.bucket_workers(len(arguments))
+    return Sent(engine.map(name, stamped, [(stamp(engine, to), function, *own) for own in arguments], at), at)
 
 
 def stamped(stamp: str, function: Callable[..., Bundle[Any]], *arguments: Any) -> Bundle[Any]:
@@ -41,93 +58,113 @@ def stamped(stamp: str, function: Callable[..., Bundle[Any]], *arguments: Any) -
     return replace(function(*arguments), stamp=stamp)
 
 
-class Delivery:
-    """The bundles of one exchange. The driver knows their row counts only."""
-
-    def __init__(
-        self, engine: TaskEngine, name: str, bundles: Sequence[Future], rows: Sequence[Mapping[int, int]]
-    ) -> None:
-        """`rows` [bundles] maps each receiver of a bundle to the number of its rows."""
-        self._engine, self._name, self._bundles = engine, name, bundles
-        self._senders: dict[int, list[int]] = {}
-        self.expected: Counter[int] = Counter()
-        """Rows for each receiver."""
-        for sender, counts in enumerate(rows):
-            for receiver, count in counts.items():
-                self._senders.setdefault(receiver, []).append(sender)
-                self.expected[receiver] += count
-
-    def parts_for(self, receivers: Sequence[int], at: Sequence[int] | None = None) -> list[list[Future]]:
-        """[receivers] the bundles that have rows for the receiver.
-
-        In shared memory these are whole bundles. Otherwise a task selects the part for one receiver or, if `at` gives
-        the receivers' workers, the parts for all receivers of one worker.
-        """
-        senders = [self._senders.get(receiver, []) for receiver in receivers]
-        if self._engine.shares_memory:
-            return [[self._bundles[s] for s in own] for own in senders]
-        targets = list(at or receivers)
-        selections: dict[tuple[int, int], list[int]] = {}
-        for receiver, target, own in zip(receivers, targets, senders, strict=True):
-            for s in own:
-                selections.setdefault((s, target), []).append(receiver)
-        ordered = sorted(selections)  # bundle by bundle, so a spilled bundle is read once
-        # Under the name of the exchange, for the reason given in `Engine.peek`.
-        tasks = [(self._bundles[sender], selections[sender, target]) for sender, target in ordered]
-        part = dict(zip(ordered, self._engine.map(self._name, select_parts, tasks, soon=True), strict=True))
-        return [[part[s, target] for s in own] for target, own in zip(targets, senders, strict=True)]
+def make_parcel(bundles: Sequence[Bundle[Any]], receivers: Sequence[int]) -> Parcel[Any]:
+    """Task: what the bundles have for some receivers."""
+    return Parcel({own.sender: _part(own, receivers) for own in bundles})
 
 
-def select_parts(bundle: Bundle[Any], receivers: Sequence[int]) -> Bundle[Any]:
-    """Task: the parts of a bundle for some receivers."""
-    rows = {receiver: bundle.rows[receiver] for receiver in receivers}
-    return replace(bundle, parts={receiver: bundle.parts[receiver] for receiver in receivers}, rows=rows)
+def _part(bundle: Bundle[Any], receivers: Iterable[int]) -> Bundle[Any]:
+    parts, rows = ({to: own[to] for to in receivers if to in own} for own in (bundle.parts, bundle.rows))
+    return replace(bundle, parts=parts, rows=rows)
+
+
+def _parcels(engine: TaskEngine, name: str, sent: Sent, at: Sequence[int]) -> list[list[Future]]:
+    """[receivers] the parcels with the rows for a receiver. The receivers are on the workers `at`.
+
+    A parcel is for at most as many receivers as a worker runs at once: a running receiver keeps the rows of others in
+    its parcels in memory.
+    """
+    senders = together(sent.at or [0] * len(sent.bundles), RESULTS_TOGETHER)
+    receivers = together(at, engine.capacity.threads)
+    tasks = [([sent.bundles[s] for s in own], to) for own in senders for to in receivers]
+    # Under the name of the exchange, for the reason given in `Engine.peek`.
+    made = engine.map(name, make_parcel, tasks, soon=True)
+    group = {receiver: place for place, own in enumerate(receivers) for receiver in own}
+    return [made[group[receiver] :: len(receivers)] for receiver in range(len(at))]
 
 
 def receive(
     function: Callable[..., Any],
     receiver: int,
     stamp: str,
-    expected: int,
-    bundles: Sequence[Bundle[Any]],
+    senders: int,
+    mail: Sequence[Bundle[Any] | Parcel[Any]],
     *arguments: Any,
 ) -> Any:
-    """Task: `function(*arguments, mail)`, with the payloads for `receiver` by sender as `mail`.
+    """Task: `function(*arguments, payloads)`, with the payloads for `receiver` by sender, in the senders' order.
 
-    Raises InternalError if the number of rows is not `expected`, or if a bundle has another stamp than `stamp`.
+    Raises InternalError if `mail` has not one bundle of each of so many `senders`, all with this `stamp`, or if a
+    bundle lacks rows that its sender counted.
     """
+    bundles = sorted(_bundles(mail), key=attrgetter("sender"))
     for bundle in bundles:
         if bundle.stamp != stamp:
             raise InternalError(
                 f"receiver {receiver} of the exchange {stamp!r} got rows of {bundle.stamp or 'no exchange'!r}"
             )
-    mail = collect(receiver, bundles)
-    arrived = sum(map(len, mail.values()))
-    if arrived != expected:
-        raise InternalError(f"{expected} rows were sent to receiver {receiver}, and {arrived} arrived")
-    return function(*arguments, mail)
+    if len({bundle.sender for bundle in bundles}) != senders or len(bundles) != senders:
+        raise InternalError(f"receiver {receiver} of the exchange {stamp!r} got {len(bundles)} bundles of {senders}")
+    payloads = collect(receiver, bundles)
+    sent, arrived = sum(bundle.rows.get(receiver, 0) for bundle in bundles), sum(map(len, payloads.values()))
+    if arrived != sent:
+        raise InternalError(f"{sent} rows were sent to receiver {receiver}, and {arrived} arrived")
+    return function(*arguments, payloads)
+
+
+def _bundles(mail: Iterable[Bundle[Any] | Parcel[Any]]) -> Iterator[Bundle[Any]]:
+    for own in mail:
+        if isinstance(own, Parcel):
+            yield from own.bundles.values()
+        else:
+            yield own
 
 
 def exchange(
     engine: TaskEngine,
     name: str,
-    bundles: Sequence[Future],
+    sent: Sent,
     function: Callable[..., Any],
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
-    forward: str | None = None,
 ) -> list[Future]:
     """Deliver one bundle from each sender.
 
-    Receiver i runs `function(*arguments[i], mail)`. `mail` has its payloads by sender and may be empty. It runs on the
-    worker `at[i]` if `at` is given. With `forward`, `function` returns a bundle for the exchange of that name.
+    Receiver i runs `function(*arguments[i], payloads)`. `payloads` has its payloads by sender and may be empty. It runs
+    on the worker `at[i]`; without `at`, on the worker of bucket i.
     """
-    receivers = range(len(arguments))
-    at = at or engine.receiver_workers(receivers)
-    delivery = Delivery(engine, name, bundles, engine.peek(bundles, _rows))
-    delivered, own_stamp = delivery.parts_for(receivers, at), stamp(engine, name)
+    at, tasks = _receivers(engine, name, sent, function, arguments, at)
+    return engine.map(name, receive, tasks, at)
+
+
+def forward(
+    engine: TaskEngine,
+    name: str,
+    sent: Sent,
+    to: str,
+    function: Callable[..., Bundle[Any]],
+    arguments: Sequence[Sequence[Any]],
+    at: Sequence[int] | None = None,
+) -> Sent:
+    """As `exchange`, but `function` returns a bundle for the exchange `to`."""
+    at, tasks = _receivers(engine, name, sent, function, arguments, at)
+    return send(engine, name, to, receive, tasks, at)
+
+
+def _receivers(
+    engine: TaskEngine,
+    name: str,
+    sent: Sent,
+    function: Callable[..., Any],
+    arguments: Sequence[Sequence[Any]],
+    at: Sequence[int] | None,
+) -> tuple[Sequence[int] | None, list[tuple[Any, ...]]]:
+    """The workers of the receivers, and the arguments of `receive` for each."""
+    at = at or engine.bucket_workers(len(arguments))
+    shared = engine.shares_memory or at is None
+    mail = [sent.bundles] * len(arguments) if shared or at is None else _parcels(engine, name, sent, at)
+    own_stamp, senders = stamp(engine, name), len(sent.bundles)
     tasks = [
-        (function, to, own_stamp, delivery.expected[to], parts, *own)
-        for to, parts, own in zip(receivers, delivered, arguments, strict=True)
+        (function, to, own_stamp, senders, list(parts), *own)
+        for to, (parts, own) in enumerate(zip(mail, arguments, strict=True))
     ]
-    return engine.map(name, receive, tasks, at) if forward is None else send(engine, name, forward, receive, tasks, at)
+    return at, tasks

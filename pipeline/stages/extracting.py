@@ -27,7 +27,7 @@ from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
 from ..monitor.events import Events
 from ..output.manifest import DenseRecord
-from .exchange import exchange, send
+from .exchange import Sent, exchange, forward, send
 from .partitioning import collect_owned, order_by_degree
 from .sequential import SequentialEngine
 from .task_engine import Future, TaskEngine
@@ -94,10 +94,10 @@ def extract(
         )
         meanwhile()
         engine.wait(trees, stage)
-        while (count := -(-len(sent) // FAN_IN)) > 1:
+        while (count := -(-len(sent.bundles) // FAN_IN)) > 1:
             joins = [(t, t // FAN_IN) for t in range(count)]
             joining = engine.for_tasks(count)
-            sent = exchange(joining, "outlines", sent, dense.join_outlines, joins, forward="outlines")
+            sent = forward(joining, "outlines", sent, "outlines", dense.join_outlines, joins)
         (merged,) = exchange(engine.for_tasks(1), "outlines", sent, dense.merge_outlines, [(starts, highest)])
         del sent
         answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
@@ -126,10 +126,10 @@ def record_of(engine: TaskEngine, found: Sequence[Future]) -> DenseRecord:
 
 def sum_in_one_task(
     engine: TaskEngine, kept: Sequence[Future], starts: NDArray[np.int64], highest: int, space: MemorySpace
-) -> list[Future]:
+) -> Sent:
     """One bundle of Sums for the exchange `triangles`. `kept` [buckets] are DnEdges."""
     sent = send(engine, "send-dn-edges", "dn-edges", dense.send_dn_edges, [(own,) for own in kept])
-    return exchange(engine, "dn-edges", sent, _sum_here, [(starts, highest, space)], forward="triangles")
+    return forward(engine, "dn-edges", sent, "triangles", _sum_here, [(starts, highest, space)])
 
 
 def _sum_here(
@@ -152,7 +152,7 @@ def sum_by_shards(
     highest: int,
     groups: int,
     space: MemorySpace,
-) -> list[Future]:
+) -> Sent:
     """[buckets] bundles of Sums for the exchange `triangles`, counted by `groups` groups of shards."""
     from .sharding import count_supports_by_shards  # loads the kernels of shards
 

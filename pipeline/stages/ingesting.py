@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
+from ...tasks.ids.identity import Ids
+from ...tasks.ingest import BucketIds
 from ...tasks.ingest.blocks import BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.lookup import ids_of
@@ -26,7 +28,7 @@ from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
 from ..monitor.events import Events
 from ..plan.limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
-from .exchange import exchange, send
+from .exchange import exchange, forward, send
 from .task_engine import Future, TaskEngine
 
 NUMBERING_FACTOR = 3
@@ -95,8 +97,7 @@ def read(
     with events.stage("read", len(blocks)) as stage:
         function = ingest.read_packed if packed else ingest.read_block
         tasks = engine.map("read", function, [(source, block, space) for block in blocks])
-        engine.wait(tasks, stage)
-        counts = engine.peek(tasks, _row_counts)
+        counts = engine.peek(tasks, _row_counts, stage=stage)
     refuse_other_counts(source, blocks, [count.rows for count in counts])
     left_out = sum((count.left_out for count in counts), LeftOut())
     if nulls == "refuse":
@@ -134,41 +135,67 @@ def number(
     Raises InputError if `input.bipartite` is "refuse" and ids are in both columns, and for repeated rows whose weights
     cannot be combined.
     """
-    facts = engine.peek(blocks, partial(ingest.facts_of, every=ingest.sample_interval(source.rows, buckets)))
-    if _is_dense(facts):
-        return _number_packed(engine, events, blocks, facts, buckets)
-    packed = any(own is not None for own in facts)
-    if space is MemorySpace.HOST and not packed:
-        buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
+    engine.wait(blocks)
+    homes = engine.holders(blocks)
+    every = ingest.sample_interval(source.rows, buckets)
+    facts = engine.peek(blocks, partial(_facts_of, every), homes)
+    packed = [own if isinstance(own, PackedFacts) else None for own in facts]
+    if _is_dense(packed):
+        return _number_packed(engine, events, blocks, packed, buckets)
+    cleaned = [own for own in facts if isinstance(own, _BlockFacts)]
+    if space is MemorySpace.HOST and len(cleaned) == len(facts):
+        buckets = max(buckets, _buckets_for([own.numbering_bytes for own in cleaned], engine.capacity))
     numbers = range(buckets)
     rule = None if source.weights is None else source.weights.repeats
-    engine = engine.for_tasks(buckets)
+    engine, at = engine.for_tasks(buckets), engine.bucket_workers(buckets)
     with events.stage("number", 2 * buckets) as stage:
-        blocks[:], repeated = _unpacked(engine, blocks, facts, space) if packed else (blocks, 0)
-        every = ingest.sample_interval(source.rows, buckets)
-        samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
+        blocks[:], repeated = _unpacked(engine, blocks, packed, space, homes) if any(packed) else (blocks, 0)
+        samples = [own.sample for own in cleaned]
+        if any(packed) or every != ingest.sample_interval(source.rows, buckets):
+            every = ingest.sample_interval(source.rows, buckets)
+            samples = engine.peek(blocks, partial(ingest.sample_ids, every=every), homes)
         splitters = ingest.choose_splitters(samples, buckets)
-        sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks])
-        blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks])
-        at = engine.bucket_workers(buckets)
+        sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks], homes)
+        blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks], homes)
         ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in numbers], at)
         del sent
-        engine.wait(ids, stage)
+        sizes = engine.peek(ids, _sizes_of, at, stage)
         if source.bipartite == "refuse":
-            _refuse_ids_in_both_columns(source, sum(engine.peek(ids, attrgetter("in_both"))))
-        starts = ingest.bucket_starts(engine.peek(ids, len))
+            _refuse_ids_in_both_columns(source, sum(in_both for _, in_both in sizes))
+        starts = ingest.bucket_starts([vertices for vertices, _ in sizes])
         answers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(own, starts) for own in ids], at)
         ids = engine.map("ids-alone", ingest.without_requests, [(own,) for own in ids], at)
         pairs = [(block, starts) for block in blocks]
-        sent = exchange(engine, "numbers", answers, ingest.send_pairs, pairs, forward="pairs")
+        sent = forward(engine, "numbers", answers, "pairs", ingest.send_pairs, pairs, homes)
         del answers, pairs, blocks[:]
         edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space, rule) for b in numbers], at)
         del sent
-        engine.wait(edges, stage)
-        duplicates = engine.peek(edges, attrgetter("duplicates"))
+        merged = engine.peek(edges, attrgetter("duplicates", "refused"), at, stage)
         if source.weights is not None:
-            _refuse_repeats(engine, source, source.weights, ids, starts, engine.peek(edges, attrgetter("refused")))
-    return Buckets(ids, edges, starts, repeated + sum(duplicates))
+            _refuse_repeats(engine, source, source.weights, ids, starts, [refused for _, refused in merged])
+    return Buckets(ids, edges, starts, repeated + sum(duplicates for duplicates, _ in merged))
+
+
+@dataclass(frozen=True)
+class _BlockFacts:
+    """What the driver needs to know of a block that is not packed."""
+
+    numbering_bytes: int
+    """Memory that its ids and edges add to the buckets while these are numbered."""
+    sample: Ids
+
+
+def _facts_of(every: int, block: BlockEdges | PackedRows) -> PackedFacts | _BlockFacts:
+    """The facts of a block, with a sample of one id for every `every` rows."""
+    if isinstance(block, PackedRows):
+        return ingest.facts_of(block, every)
+    numbering_bytes = NUMBERING_FACTOR * int(block.ids.nbytes) + MERGING_BYTES * len(block)
+    return _BlockFacts(numbering_bytes, ingest.sample_ids(block, every))
+
+
+def _sizes_of(ids: BucketIds) -> tuple[int, int]:
+    """The number of vertices of a bucket, and of those whose ids are in both columns."""
+    return len(ids), ids.in_both
 
 
 def _number_packed(
@@ -184,9 +211,8 @@ def _number_packed(
         del blocks[:]
         ids, edges = (engine.map("number-packed", itemgetter(part), [(own,) for own in both], at) for part in range(2))
         del both
-        engine.wait([*ids, *edges], stage)
-        starts = ingest.bucket_starts(engine.peek(ids, len))
-        distinct = sum(engine.peek(edges, len))
+        starts = ingest.bucket_starts(engine.peek(ids, len, at, stage))
+        distinct = sum(engine.peek(edges, len, at, stage))
     return Buckets(ids, edges, starts, sum(own.rows - own.self_loops for own in facts) - distinct)
 
 
@@ -211,11 +237,18 @@ def _sort_into_buckets(
 
 
 def _unpacked(
-    engine: TaskEngine, blocks: Sequence[Future], facts: Sequence[PackedFacts | None], space: MemorySpace
+    engine: TaskEngine,
+    blocks: Sequence[Future],
+    facts: Sequence[PackedFacts | None],
+    space: MemorySpace,
+    homes: Sequence[int],
 ) -> tuple[list[Future], int]:
-    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed. `facts` [blocks]."""
-    cleaned = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks])
-    found = engine.peek(cleaned, attrgetter("duplicates"))
+    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed.
+
+    `facts` [blocks], and `homes` [blocks] are their workers.
+    """
+    cleaned = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks], homes)
+    found = engine.peek(cleaned, attrgetter("duplicates"), homes)
     return cleaned, sum(count for count, own in zip(found, facts, strict=True) if own is not None)
 
 
@@ -282,11 +315,6 @@ def _refuse_repeats(
         f"the weights of the {rows:,} rows of the edge between {names} in column {weights.column!r} add up to more "
         "than a float64 can hold: use smaller units, or --set input.repeats=max"
     )
-
-
-def _numbering_bytes(block: BlockEdges) -> int:
-    """Memory that the ids and edges of a block add to the buckets while these are numbered."""
-    return NUMBERING_FACTOR * int(block.ids.nbytes) + MERGING_BYTES * len(block)
 
 
 def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:

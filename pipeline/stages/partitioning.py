@@ -52,7 +52,7 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
     `edges` [buckets] are BucketEdges over `vertices` vertices. This takes two exchanges among the buckets.
     """
     degrees, at = _degrees(engine, edges), engine.bucket_workers(len(edges))
-    histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(own,) for own in degrees], at))
+    histograms = engine.peek(degrees, ingest.degree_histogram, at)
     starts = ingest.order_starts(histograms)
     tasks = [(own, starts[b], vertices) for b, own in enumerate(degrees)]
     ranks = engine.map("rank", ingest.rank_vertices, tasks, at)
@@ -92,9 +92,9 @@ def partition(
     edges = buckets.edges
     with events.stage("partition", len(edges) + 1) as stage:
         graph = order_by_degree(engine.for_tasks(len(edges)), edges, int(buckets.starts[-1]), space)
-        engine.wait(graph.oriented, stage)
         if in_parts:
+            engine.wait(graph.oriented)
             buckets.move_to_host(engine)
         owned = collect_owned(replace(graph, engine=engine.for_tasks(1)), in_parts)
-        engine.wait([owned], stage)
+        engine.wait([*graph.oriented, owned], stage)
     return owned, graph.degrees

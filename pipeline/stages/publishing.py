@@ -152,7 +152,7 @@ def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> li
 
 
 def _files(engine: TaskEngine, buckets: int, how: TableFormat) -> tuple[list[tuple[int, int]], list[int] | None]:
-    """The bucket and the number in it of each file of a table, and its worker; None if the scheduler chooses."""
+    """The bucket and the number in it of each file of a table, and its worker; None where all tasks share memory."""
     parts = [(b, file) for b in range(buckets) for file in range(how.files)]
     workers = engine.bucket_workers(buckets)
     return parts, None if workers is None else [workers[b] for b, _ in parts]

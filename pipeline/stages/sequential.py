@@ -47,8 +47,15 @@ class SequentialEngine:
         """The futures, which are the results."""
         return list(futures)
 
-    def peek(self, futures: Sequence[Any], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
+    def peek(
+        self,
+        futures: Sequence[Any],
+        part: Callable[[Any], T],
+        at: Sequence[int] | None = None,
+        stage: Stage | None = None,
+    ) -> list[T]:
         """`part(result)` for each result."""
+        self.wait(futures, stage)
         return [part(result) for result in futures]
 
     def move_to_host(self, futures: Sequence[Any]) -> None:
@@ -61,9 +68,6 @@ class SequentialEngine:
     def for_tasks(self, tasks: int) -> Self:
         """The same engine: one task runs at a time."""
         return self
-
-    def receiver_workers(self, receivers: Sequence[int]) -> None:
-        """None, as no workers exist."""
 
     def bucket_workers(self, buckets: int) -> None:
         """None, as no workers exist."""

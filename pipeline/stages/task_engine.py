@@ -50,8 +50,14 @@ class TaskEngine(Protocol):
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of tasks, in order."""
 
-    def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
-        """`part(result)` for each result, in order. The results are not moved."""
+    def peek(
+        self,
+        futures: Sequence[Future],
+        part: Callable[[Any], T],
+        at: Sequence[int] | None = None,
+        stage: Stage | None = None,
+    ) -> list[T]:
+        """`part(result)` for each result, in order. The results are not moved, and are reported to `stage`."""
 
     def move_to_host(self, futures: Sequence[Future]) -> None:
         """Move results from the GPUs' memory to the hosts'. A task that needs one gets it back."""
@@ -62,11 +68,8 @@ class TaskEngine(Protocol):
     def for_tasks(self, tasks: int) -> Self:
         """The engine with each worker's threads shared among `tasks` tasks in all."""
 
-    def receiver_workers(self, receivers: Sequence[int]) -> list[int] | None:
-        """The worker of each receiver; None if the scheduler chooses."""
-
     def bucket_workers(self, buckets: int) -> list[int] | None:
-        """The worker for the tasks of each bucket; None if the scheduler chooses."""
+        """The worker for the tasks of each bucket; None where all tasks share memory."""
 
     def in_background(self) -> Self:
         """The engine for tasks that run when a worker has nothing else to start."""

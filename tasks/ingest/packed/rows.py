@@ -104,13 +104,11 @@ def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
     return clean(block.number, rows, space)
 
 
-def facts_of(block: PackedRows | BlockEdges, every: int) -> PackedFacts | None:
-    """The facts of a packed block, with the smaller end of every `every`-th row; None for a block that is not packed.
+def facts_of(block: PackedRows, every: int) -> PackedFacts:
+    """The facts of a packed block, with the smaller end of every `every`-th row.
 
     Of LARGER_ENDS sampled rows, one adds its larger end.
     """
-    if not isinstance(block, PackedRows):
-        return None
     rows = kernels.to_host(block.keys[every // 2 :: every])
     larger = rows[::LARGER_ENDS] & ((1 << PACKED_BITS) - 1)
     sample = np.concatenate([rows >> PACKED_BITS, larger])

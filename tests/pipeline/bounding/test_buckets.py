@@ -1,10 +1,9 @@
-"""The number of buckets, and the order in which bundles are cut into parts."""
+"""The number of buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.stages import exchange, ingesting
+from edgemill.pipeline.stages import ingesting
 
 Mine = Callable[..., Result]
 GIB = 2**30
@@ -49,21 +48,3 @@ def test_a_run_with_as_many_buckets_as_its_ids_take(
     assert len(list((plain.path / "edges").iterdir())) == 1
     for name in ("edges", "vertices"):
         assert getattr(result, name).to_table() == getattr(plain, name).to_table()
-
-
-def test_bundles_are_cut_up_one_after_the_other() -> None:
-    """A spilled bundle is read back once, not once for each receiver."""
-    asked: list[Any] = []
-
-    class Tasks:
-        shares_memory = False
-
-        def map(self, name: str, function: Any, arguments: Sequence[Any], soon: bool) -> list[str]:
-            asked.extend(arguments)
-            return [f"{sender} to {receiver}" for sender, (receiver,) in arguments]
-
-    rows = [{2: 5, 0: 1}, {1: 4}, {0: 7, 1: 2, 2: 3}]
-    delivery = exchange.Delivery(Tasks(), "ids", ["a", "b", "c"], rows)  # type: ignore[arg-type]
-    assert delivery.parts_for([0, 1, 2, 3]) == [["a to 0", "c to 0"], ["b to 1", "c to 1"], ["a to 2", "c to 2"], []]
-    assert asked == [("a", [0]), ("a", [2]), ("b", [1]), ("c", [0]), ("c", [1]), ("c", [2])]
-    assert delivery.expected == {0: 8, 1: 6, 2: 8}

@@ -5,7 +5,7 @@ publishes nothing and leaves no files. Keys of tasks contain their run and input
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from edgemill.pipeline import InternalError, Result, mine
 from edgemill.pipeline.cluster import session
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.stages import exchange
+from edgemill.pipeline.stages.task_engine import TaskEngine
 from edgemill.tasks.messages import Bundle, collect
 
 Mine = Callable[..., Result]
@@ -46,16 +47,14 @@ def test_mail_of_another_exchange_ends_the_run(
 ) -> None:
     """Bundles of the first exchange are delivered in a later one again."""
     monkeypatch.setattr(Plan, "buckets", 3)
-    parts_for = exchange.Delivery.parts_for
-    first: list[Any] = []
+    arguments = exchange._receivers
+    first: list[exchange.Sent] = []
 
-    def stale(self: exchange.Delivery, receivers: Sequence[int], at: Sequence[int] | None = None) -> Any:
-        found = parts_for(self, receivers, at)
-        first.extend(bundle for own in found for bundle in own)
-        of_another = self._name == name and len(first) > sum(map(len, found))
-        return [[first[0] for _ in own] for own in found] if of_another else found
+    def stale(engine: TaskEngine, exchanged: str, sent: exchange.Sent, *others: Any) -> Any:
+        first.append(sent)
+        return arguments(engine, exchanged, first[0] if exchanged == name else sent, *others)
 
-    monkeypatch.setattr(exchange.Delivery, "parts_for", stale)
+    monkeypatch.setattr(exchange, "_receivers", stale)
     error = failed(tmp_path, client)
     assert re.match(r"receiver \d of the exchange '.* .*' got rows of '.* .*'", error)
     assert name in error

@@ -16,7 +16,7 @@ from distributed import Client
 
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.monitor.events import Events, Stage
 from edgemill.pipeline.stages.ingesting import number
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks import ingest
@@ -39,14 +39,35 @@ def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
     assert engine.peek(links, os.path.realpath, [0, 1]) == [f"/proc/{pid}" for pid in pids]
 
 
-def test_tasks_run_where_their_bucket_is_on_a_gpu(two_workers: Client) -> None:
+def test_tasks_run_where_their_bucket_is(two_workers: Client) -> None:
     engine = Engine.connect(two_workers, "buckets")
-    assert engine.bucket_workers(3) is None
-    capacity = replace(engine.capacity, device_bytes=2**30)
-    on_gpus = replace(engine, execution=replace(engine.execution, capacity=capacity))
-    assert on_gpus.bucket_workers(3) == [0, 1, 0]
-    here = replace(on_gpus, execution=replace(engine.execution, capacity=replace(capacity, in_process=True)))
+    assert engine.bucket_workers(3) == [0, 1, 0]
+    capacity = replace(engine.capacity, in_process=True)
+    here = replace(engine, execution=replace(engine.execution, capacity=capacity))
     assert here.bucket_workers(3) is None
+
+
+def test_a_task_reads_parts_of_results_that_are_on_one_worker(
+    two_workers: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine.connect(two_workers, "looks")
+    at = [1, 0, 1, 1, 0, 1, 1]
+    futures = engine.map("held", "a".__mul__, [(size,) for size in range(7)], at)
+    started: list[int] = []
+    own = Engine.map
+
+    def count(self: Engine, name: str, function: Any, arguments: Sequence[Any], *more: Any, **options: Any) -> Any:
+        started.append(len(arguments))
+        return own(self, name, function, arguments, *more, **options)
+
+    monkeypatch.setattr(Engine, "map", count)
+    stage = Stage(Events(), "held", 7)
+    assert engine.peek(futures, len, at, stage) == list(range(7))
+    assert started == [3]  # at most four results in a task
+    assert stage.done == 7
+    assert engine.peek(futures, len) == list(range(7))
+    assert started == [3, 7]
+    assert engine.peek([], len, []) == []
 
 
 def test_the_workers_that_hold_results(two_workers: Client) -> None:

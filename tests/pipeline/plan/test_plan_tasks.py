@@ -92,13 +92,12 @@ def test_in_one_process(
     assert counted.tasks == make_plan(settings).tasks
 
 
-def test_they_grow_by_the_square_of_the_buckets() -> None:
-    """Of parcels, unless workers are few and known beforehand: each gets one of all."""
-    few = Layout(10, 16, 16, 1, 2, apart=True, placed=True, homes=True)
-    many = replace(few, placed=False, homes=False)
-    large = replace(many, buckets=64, partitions=64)
-    twice = replace(many, buckets=128, partitions=128)
-    assert 3 < twice.tasks(True) / large.tasks(True) < 4
-    assert few.tasks(True) < many.tasks(True) / 2
-    here = replace(many, apart=False)
-    assert here.tasks(True) < many.tasks(True) / 3
+def test_they_grow_with_the_buckets_and_by_the_square_of_the_workers() -> None:
+    """Of the workers, as a parcel goes from each to each. Where memory is shared there are none."""
+    few = Layout(16, 16, 1, 1, workers=4, threads=4, apart=True)
+    assert few.tasks(False) < replace(few, blocks=32, buckets=32).tasks(False) < 2.5 * few.tasks(False)
+    many = replace(few, blocks=128, buckets=128, workers=32)
+    parcels = many.tasks(False) - replace(many, apart=False).tasks(False)
+    twice = replace(many, blocks=256, buckets=256, workers=64)
+    assert 3 < (twice.tasks(False) - replace(twice, apart=False).tasks(False)) / parcels < 4
+    assert replace(few, apart=False).tasks(False) < few.tasks(False)
