@@ -24,7 +24,9 @@ from benchmarks.programs import block_of, weighted
 from edgemill.kernels import row_numbers
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Entries, Order, Outcome, Program, Vertices, cut_blocks, run_blocks
-from edgemill.tasks.programs.shipped import BreadthFirst, Components, Coreness
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
 from edgemill.tasks.shards import MemoryCarrier
 
 GRAPHS = "cnr-2000,uk-2007-05_100000,ego-Twitter_combined,grid300,rmat16"

@@ -38,16 +38,14 @@ from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import AnyProgram, Block, Outcome, SourceProgram, delivery, run_program
 from edgemill.tasks.programs.batches import run_batches
 from edgemill.tasks.programs.batches.drawing import drawn_sources
-from edgemill.tasks.programs.shipped import (
-    Betweenness,
-    BreadthFirst,
-    Components,
-    Coreness,
-    LabelPropagation,
-    LocalClustering,
-    PageRank,
-    ShortestPaths,
-)
+from edgemill.tasks.programs.shipped.betweenness import Betweenness
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.clustering import LocalClustering
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
 from edgemill.tasks.programs.warm import warm_program
 from edgemill.tasks.shards import MemoryCarrier
 

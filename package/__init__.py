@@ -19,6 +19,8 @@ from .pipeline import __all__ as __all__
 if TYPE_CHECKING:  # the same names, for type checkers, editors and the documentation
     from .pipeline import Best as Best
     from .pipeline import ClusterLost as ClusterLost
+    from .pipeline import Column as Column
+    from .pipeline import Cost as Cost
     from .pipeline import Diff as Diff
     from .pipeline import EdgeFacts as EdgeFacts
     from .pipeline import EdgemillError as EdgemillError
@@ -43,16 +45,11 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import UsageError as UsageError
     from .pipeline import Vertex as Vertex
     from .pipeline import VertexId as VertexId
+    from .pipeline import VertexIds as VertexIds
     from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
-    from .pipeline import betweenness as betweenness
-    from .pipeline import bfs as bfs
-    from .pipeline import clustering as clustering
-    from .pipeline import components as components
-    from .pipeline import coreness as coreness
     from .pipeline import diff as diff
-    from .pipeline import distances as distances
     from .pipeline import edges_of as edges_of
     from .pipeline import estimate as estimate
     from .pipeline import find_dn_graph as find_dn_graph
@@ -61,10 +58,8 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import find_vertex as find_vertex
     from .pipeline import group_at as group_at
     from .pipeline import groups_of as groups_of
-    from .pipeline import hits as hits
     from .pipeline import ktruss as ktruss
     from .pipeline import ktruss_groups as ktruss_groups
-    from .pipeline import labels as labels
     from .pipeline import labels_of as labels_of
     from .pipeline import load_settings as load_settings
     from .pipeline import make_plan as make_plan
@@ -72,19 +67,18 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
     from .pipeline import open as open
-    from .pipeline import pagerank as pagerank
     from .pipeline import plot_group as plot_group
     from .pipeline import plot_lambda as plot_lambda
-    from .pipeline import similarity as similarity
-    from .pipeline import sssp as sssp
-    from .pipeline import strong_components as strong_components
     from .pipeline import top as top
     from .pipeline import try_program as try_program
     from .pipeline import update as update
+    from .pipeline.calls.running import ProgramFunction
     from .pipeline.calls.running import run as run
 
     __all__ += ["run"]
-else:  # hidden from type checkers, which would accept any name
+
+    def __getattr__(name: str) -> ProgramFunction: ...
+else:  # hidden from type checkers, for which any other name is a program
     __all__ = sorted([*__all__, "run"])
 
     def __getattr__(name: str) -> object:

@@ -2,13 +2,15 @@
 
 It may import `tasks` and `kernels`; only `pipeline.cluster` imports Dask. Start reading with `run.mining`, which
 carries out a run, and `cli.running`, which calls it. The public names below are those of `edgemill`, each loaded at its
-first use.
+first use. Each program of edgemill is a function, too, by its name (`calls.running.function_of`).
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
+
+from .programs.declared import shipped_names
 
 if TYPE_CHECKING:
     from ..tasks.errors import (
@@ -25,23 +27,21 @@ if TYPE_CHECKING:
         UsageError,
     )
     from ..tasks.programs.edges.program import EdgeProgram
-    from ..tasks.programs.program import Best, EdgeFacts, Program, Top, Totals, VertexId, Vertices
+    from ..tasks.programs.program import (
+        Best,
+        Column,
+        Cost,
+        EdgeFacts,
+        Program,
+        Top,
+        Totals,
+        VertexId,
+        VertexIds,
+        Vertices,
+    )
     from .calls.estimate import estimate
     from .calls.mine import mine
-    from .calls.programs import (
-        betweenness,
-        bfs,
-        clustering,
-        components,
-        coreness,
-        distances,
-        hits,
-        labels,
-        pagerank,
-        similarity,
-        sssp,
-        strong_components,
-    )
+    from .calls.running import ProgramFunction
     from .calls.update import update
     from .estimates.figures import GraphFigures
     from .nightly.finding import find_track
@@ -62,9 +62,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
+    def __getattr__(name: str) -> ProgramFunction: ...
+
+
 __all__ = [
     "Best",
     "ClusterLost",
+    "Column",
+    "Cost",
     "Diff",
     "EdgeFacts",
     "EdgeProgram",
@@ -89,16 +94,11 @@ __all__ = [
     "UsageError",
     "Vertex",
     "VertexId",
+    "VertexIds",
     "Vertices",
     "__version__",
     "attributes_of",
-    "betweenness",
-    "bfs",
-    "clustering",
-    "components",
-    "coreness",
     "diff",
-    "distances",
     "edges_of",
     "estimate",
     "find_dn_graph",
@@ -107,10 +107,8 @@ __all__ = [
     "find_vertex",
     "group_at",
     "groups_of",
-    "hits",
     "ktruss",
     "ktruss_groups",
-    "labels",
     "labels_of",
     "load_settings",
     "make_plan",
@@ -118,12 +116,8 @@ __all__ = [
     "members_of",
     "mine",
     "open",
-    "pagerank",
     "plot_group",
     "plot_lambda",
-    "similarity",
-    "sssp",
-    "strong_components",
     "top",
     "try_program",
     "update",
@@ -131,6 +125,8 @@ __all__ = [
 
 _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Best": "..tasks.programs.program",
+    "Column": "..tasks.programs.program",
+    "Cost": "..tasks.programs.program",
     "EdgeFacts": "..tasks.programs.program",
     "EdgeProgram": "..tasks.programs.edges.program",
     "Diff": ".results.compare.diff",
@@ -145,16 +141,10 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Totals": "..tasks.programs.program",
     "Vertex": ".results.rows",
     "VertexId": "..tasks.programs.program",
+    "VertexIds": "..tasks.programs.program",
     "Vertices": "..tasks.programs.program",
     "attributes_of": ".results.groups.attributes",
-    "betweenness": ".calls.programs",
-    "bfs": ".calls.programs",
-    "clustering": ".calls.programs",
-    "components": ".calls.programs",
-    "coreness": ".calls.programs",
     "diff": ".results.compare.diff",
-    "distances": ".calls.programs",
-    "hits": ".calls.programs",
     "edges_of": ".results.queries",
     "estimate": ".calls.estimate",
     "find_dn_graph": ".results.queries",
@@ -165,7 +155,6 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "groups_of": ".results.queries",
     "ktruss": ".results.groups.trusses",
     "ktruss_groups": ".results.groups.trusses",
-    "labels": ".calls.programs",
     "labels_of": ".results.groups.attributes",
     "load_settings": ".settings.sources",
     "make_plan": ".plan.choice",
@@ -173,18 +162,15 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "members_of": ".results.groups.members",
     "mine": ".calls.mine",
     "open": ".results.result",
-    "pagerank": ".calls.programs",
     "plot_group": ".results.plots",
     "plot_lambda": ".results.plots",
-    "similarity": ".calls.programs",
-    "strong_components": ".calls.programs",
-    "sssp": ".calls.programs",
     "top": ".results.queries",
     "try_program": ".programs.trying",
     "update": ".calls.update",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name
+if not TYPE_CHECKING:  # hidden from type checkers, for which any other name is a program
+    __all__ = sorted([*__all__, *shipped_names()])
 
     def __getattr__(name: str) -> object:
         # Imports at first use keep `import edgemill.pipeline` and `edgemill --help` fast.
@@ -192,6 +178,10 @@ if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name
             from importlib.metadata import version
 
             return version("edgemill")
+        if name in shipped_names():
+            from .calls.running import function_of
+
+            return function_of(name)
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(_MODULES[name], __name__), name)

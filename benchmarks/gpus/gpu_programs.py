@@ -28,7 +28,9 @@ from edgemill.kernels import programs as gathers
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Outcome, Program, run_program
-from edgemill.tasks.programs.shipped import BreadthFirst, Components, PageRank
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.shards.carriers.carrier import MemoryCarrier
 
 HEAD = (

@@ -30,7 +30,7 @@ from edgemill.pipeline.programs.blocks import VERTEX_WORK
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Outcome, run_program
-from edgemill.tasks.programs.shipped import PageRank
+from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 

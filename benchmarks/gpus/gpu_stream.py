@@ -33,7 +33,9 @@ from edgemill.kernels.chunked import ChunkedRows
 from edgemill.kernels.gpu.streamed import PinnedArray, streamed_rows
 from edgemill.kernels.in_rows import InRows
 from edgemill.tasks.programs import Block, Outcome, Program
-from edgemill.tasks.programs.shipped import BreadthFirst, Components, PageRank
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.programs.streaming import StreamCost
 
 HEAD = (

@@ -1,5 +1,4 @@
-"""Make pipeline/calls/keywords.py and programs.py from the settings and the catalogue of vertex programs: the keywords
-of `edgemill.mine`, and a function for each program, with their types.
+"""Make pipeline/calls/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
 
 python docs/making/keywords.py
 
@@ -13,18 +12,15 @@ import ast
 import inspect
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import get_args
 
 from edgemill.pipeline.messages.docstrings import field_docstrings
-from edgemill.pipeline.programs.catalogue import CATALOGUE, Entry
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
 from edgemill.tasks.inputs.formats.formats import FormatChoice
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
-PROGRAMS = FILE.with_name("programs.py")
 PATHS = frozenset(
     (
         "checkpoint.path",
@@ -53,22 +49,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 '''
-HEAD_OF_PROGRAMS = '''"""A function for each vertex program, made by docs/making/keywords.py: do not edit.
-
-A function runs its program alone, without λ. `edges` is what `edgemill.mine` takes: a path, a list of paths, a table or
-a graph. Further keywords are those of `mine`, such as `directed`, `where`, `workers`, `client` and `output`. Errors are
-those of `mine`. The result is the table of vertices, a pyarrow dataset (`to_pandas`, `to_polars`, `to_arrow`, …).
-"""
-
-from __future__ import annotations
-
-{imports}
-
-from ..cluster.client import Client
-from ..results.frames.table import ResultTable
-from .keywords import RunKeywords
-from .running import columns_of
-'''
 
 
 def made() -> str:
@@ -85,46 +65,12 @@ def made() -> str:
     alone = {name: setting.split(".") for name, setting in KEYWORDS.items() if name not in SECTIONS}
     single = {name: sections[section][last] for name, (section, last) in alone.items()}
     every = whole | single
-    of_programs = {entry.section for entry in CATALOGUE.values() if entry.section is not None} | {"programs"}
-    apart = {name for name in every if name in of_programs or KEYWORDS.get(name, "").partition(".")[0] in of_programs}
+    apart = {name for name in every if "programs" in (name, KEYWORDS.get(name, "").partition(".")[0])}
     about = "What all functions that run take by name: whole sections of settings, and single settings."
     parts.append(_class("RunKeywords", about, {name: own for name, own in every.items() if name not in apart}))
-    about = "What `mine` takes by name: also which programs run, and their parameters."
+    about = "What `mine` takes by name: also which programs run."
     parts.append(_class("Keywords", about, {name: own for name, own in every.items() if name in apart}, "RunKeywords"))
     return _formatted("\n\n".join(parts))
-
-
-def made_programs() -> str:
-    """The text of the module of programs, as the catalogue and the settings say now."""
-    functions = "\n\n".join(_function(name, entry) for name, entry in CATALOGUE.items())
-    imports = "from collections.abc import Sequence\n" if "Sequence[" in functions else ""
-    imports += f"from typing import Any{', Literal' if 'Literal[' in functions else ''}, Unpack"
-    return _formatted(HEAD_OF_PROGRAMS.replace("{imports}", imports) + "\n\n" + functions)
-
-
-def _function(name: str, entry: Entry) -> str:
-    fields = {} if entry.section is None else _fields(entry.section)
-    model = SECTIONS[entry.section].model_fields if entry.section else {}
-    parameters = [f"{field}: {kind} = {model[field].default!r}" for field, (kind, _) in fields.items()]
-    keywords = ", ".join([*parameters, "client: Client | None = None", "progress: bool | None = None"])
-    title = entry.title if len(entry.title) < 110 else "\n    ".join(textwrap.wrap(entry.title, 110))
-    lines = [
-        f"def {name}(edges: Any, /, *, {keywords}, **settings: Unpack[RunKeywords]) -> ResultTable:",
-        f'    """{title}',
-        "",
-    ]
-    own = entry.edges or entry.columns
-    columns, meanings = ", ".join(f"`{c.name}`" for c in own), " ".join(f"`{c.name}`: {c.meaning}" for c in own)
-    first = "Columns: `id`, `degree`"
-    if entry.edges:
-        first = "The result is the table of edges, of a run with λ. Columns: both ids, `support`, `lambda`"
-    about = [f"{first}, {columns}. {meanings}"]
-    about += [f"`{field}`: {meaning}" for field, (_, meaning) in fields.items()]
-    for paragraph in about:
-        lines += [f"    {line}" for line in textwrap.wrap(paragraph, 115)] + [""]
-    given = ", ".join(f'"{field}": {field}' for field in fields)
-    lines[-1] = '    """'
-    return "\n".join([*lines, f'    return columns_of("{name}", edges, {{{given}}}, client, progress, settings)'])
 
 
 def _class_name(section: str) -> str:
@@ -173,11 +119,11 @@ def _formatted(text: str) -> str:
 
 
 def main() -> None:
-    """Write the modules that are not what the settings say."""
-    for file, text in ((FILE, made()), (PROGRAMS, made_programs())):
-        if not file.exists() or file.read_text(encoding="utf-8") != text:
-            file.write_text(text, encoding="utf-8")
-            print(file.relative_to(file.parents[2]))
+    """Write the module if it is not what the settings say."""
+    text = made()
+    if FILE.read_text(encoding="utf-8") != text:
+        FILE.write_text(text, encoding="utf-8")
+        print(FILE.relative_to(FILE.parents[2]))
 
 
 if __name__ == "__main__":

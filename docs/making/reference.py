@@ -1,4 +1,4 @@
-"""Makes the tables of the reference from the code: settings, commands, exit codes, the manifest.
+"""Makes the tables of the reference from the code: settings, programs, commands, exit codes, the manifest.
 
 python docs/making/reference.py
 
@@ -26,7 +26,9 @@ from edgemill.pipeline import cli
 from edgemill.pipeline.messages import exits
 from edgemill.pipeline.messages.docstrings import field_docstrings
 from edgemill.pipeline.output import manifest
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.settings.program_sections import section_of
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
 
@@ -67,7 +69,7 @@ def settings() -> str:
                 f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
                 _kind(field),
                 _default(field),
-                next((unit for word, unit in UNITS.items() if word in name.split("_")), ""),
+                _unit(name),
                 PAGE.sub(r"[\1](\1.md)", about[name]),
             )
             for name, field in model.model_fields.items()
@@ -75,6 +77,29 @@ def settings() -> str:
         table = _table(("setting, flag", "type", "default", "unit", "meaning"), rows)
         parts.append(f"## `{section}`\n\n{model.__doc__}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def programs() -> str:
+    """The columns of all programs of edgemill, and then their settings."""
+    columns, parameters = [], []
+    for name, program in every_shipped().items():
+        for column in (*program.columns, *program.edge_columns):
+            where = "In `edges`. " if column in program.edge_columns else ""
+            columns.append((f"`{name}`", f"`{column.name}`", column.kind, where + column.meaning))
+        fields = section_of(program).model_fields if program.parameters else {}
+        for key, field in fields.items():
+            meaning = PAGE.sub(r"[\1](\1.md)", program.parameters[key].meaning)
+            parameters.append((f"`{name}.{key}`", _kind(field), _default(field), _unit(key), meaning))
+    return "\n\n".join(
+        (
+            _table(("program", "column", "type", "content"), columns),
+            _table(("setting", "type", "default", "unit", "meaning"), parameters),
+        )
+    )
+
+
+def _unit(name: str) -> str:
+    return next((unit for word, unit in UNITS.items() if word in name.split("_")), "")
 
 
 def _kind(field: FieldInfo) -> str:
@@ -199,6 +224,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "settings": settings,
+    "programs": programs,
     "commands": commands,
     "exit_codes": exit_codes,
     "manifest": record,

@@ -1,6 +1,6 @@
 """The Python functions `mine`, `run` and one for each vertex program: their keywords, temporary results and their
 copies, and arguments of queries.
 
-Start with `mine`. `keywords` and `programs` are generated from settings and catalogue. Imports `frames`, `run`,
-`results`, `settings`, `programs.catalogue`, `cluster` and `monitor`.
+Start with `mine`. `keywords` is generated from the settings. Imports `frames`, `run`, `results`, `settings`,
+`programs.declared`, `cluster` and `monitor`.
 """

@@ -223,81 +223,6 @@ class ProgramsSection(TypedDict, total=False):
     """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
 
 
-class PagerankSection(TypedDict, total=False):
-    """The program pagerank."""
-
-    damping: float
-    """Probability that a random walk follows an edge and does not restart."""
-    tolerance: float
-    """Stop when the sum of all rank changes in a superstep is below this."""
-    iterations: int | None
-    """Stop after this many supersteps; null stops by `tolerance`."""
-    weighted: bool
-    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
-    personal: tuple[int | str, ...] | list[int | str] | str
-    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
-
-
-class LabelsSection(TypedDict, total=False):
-    """The program labels."""
-
-    iterations: int
-    """Most supersteps; it stops earlier once no label changes."""
-
-
-class BfsSection(TypedDict, total=False):
-    """The program bfs."""
-
-    source: int | str | None
-    """Id of the vertex at which the search starts; required."""
-
-
-class SsspSection(TypedDict, total=False):
-    """The program sssp."""
-
-    source: int | str | None
-    """Id of the vertex at which all paths start; required."""
-    delta: float | None
-    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
-
-
-class BetweennessSection(TypedDict, total=False):
-    """The program betweenness."""
-
-    sources: int | None
-    """Estimate from this many random vertices, with intervals; null: from all vertices, exactly."""
-    seed: int
-    """Selects the random vertices."""
-    batch: int
-    """Sources searched from at once; each takes 8 bytes a vertex."""
-    normalized: bool
-    """Divide by the number of pairs of other vertices; false: sums over pairs."""
-
-
-class DistancesSection(TypedDict, total=False):
-    """The program distances."""
-
-    sources: int | None
-    """Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly."""
-    seed: int
-    """Selects the random vertices."""
-    batch: int
-    """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
-    wasserman_faust: bool
-    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
-    table: bool
-    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
-
-
-class HitsSection(TypedDict, total=False):
-    """The program hits."""
-
-    tolerance: float
-    """Stop when the sum of all changes in a superstep is below this."""
-    iterations: int | None
-    """Stop after computing authorities and hubs this many times, two supersteps each; null stops by `tolerance`."""
-
-
 class EstimateSection(TypedDict, total=False):
     """The command `estimate`."""
 
@@ -474,27 +399,15 @@ class RunKeywords(TypedDict, total=False):
     """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
     samples: int
     """Wedges in the sample. Four times as many halve the intervals."""
+    seed: int
+    """Seed of the sample. The same seed gives the same sample for any number of workers."""
 
 
 class Keywords(RunKeywords, total=False):
-    """What `mine` takes by name: also which programs run, and their parameters."""
+    """What `mine` takes by name: also which programs run."""
 
     programs: Sequence[str] | ProgramsSection | Mapping[str, Any]
     """What is computed."""
-    pagerank: PagerankSection | Mapping[str, Any]
-    """The program pagerank."""
-    labels: LabelsSection | Mapping[str, Any]
-    """The program labels."""
-    bfs: BfsSection | Mapping[str, Any]
-    """The program bfs."""
-    sssp: SsspSection | Mapping[str, Any]
-    """The program sssp."""
-    betweenness: BetweennessSection | Mapping[str, Any]
-    """The program betweenness."""
-    distances: DistancesSection | Mapping[str, Any]
-    """The program distances."""
-    hits: HitsSection | Mapping[str, Any]
-    """The program hits."""
     program: Sequence[str]
     """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
     max_supersteps: int | None
@@ -503,17 +416,3 @@ class Keywords(RunKeywords, total=False):
     """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
     device_topology_bytes: int | None
     """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
-    damping: float
-    """Probability that a random walk follows an edge and does not restart."""
-    weighted: bool
-    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
-    personal: tuple[int | str, ...] | list[int | str] | str
-    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
-    delta: float | None
-    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
-    normalized: bool
-    """Divide by the number of pairs of other vertices; false: sums over pairs."""
-    wasserman_faust: bool
-    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
-    table: bool
-    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""

@@ -10,15 +10,13 @@ from ...tasks.errors import UsageError
 from ..frames.frame_input import VERTICES
 from ..frames.input_object import InputObject
 from ..frames.path_list import PathList
-from ..programs.catalogue import CATALOGUE, LAMBDA
-from ..programs.own import names_of
+from ..programs.declared import LAMBDA, names_of, shipped_names
 from ..results.result import Result
 from ..run.inputs.run_input import accepted_input
 from ..settings.models import SECTIONS
 from ..updating.batches.needed import refuse_unclear
 
-_OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
-_FROM_BASE = ("partitioning", "bounding", "programs", *_OF_PROGRAMS)
+_FROM_BASE = ("partitioning", "bounding", "programs")
 """Sections of settings that are those of the result, unless they are given."""
 _MAY_BE_GIVEN = ("nulls", "repeats", "vertices", "vertex_id", "vertex_columns", "vertex_label", "storage_options")
 """Settings of the input that an update may have: of a batch's rows, of attributes, and of the object store."""
@@ -49,7 +47,7 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
     record = base.manifest.input
     found: dict[str, object] = {
         f"{section}.{name}": value
-        for section in (*_FROM_BASE, *_own_sections(base, given, assigned))
+        for section in (*_FROM_BASE, *_sections_of_programs(base, given, assigned))
         for name, value in then.get(section, {}).items()
         if section not in SECTIONS or name in SECTIONS[section].model_fields  # an earlier release may have more
     }
@@ -70,8 +68,8 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
     return {name: value for name, value in inherited.items() if name not in replaced} | dict(given)
 
 
-def _own_sections(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:
-    """The programs of the user that made `base` and run again. Raises UsageError for one that nobody names again."""
+def _sections_of_programs(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:
+    """The programs that made `base` and may run again. Raises UsageError if one of the user is not named again."""
     programs = base.manifest.settings.get("programs", {})
     own, run = (tuple(programs.get(name, ())) for name in ("own", "run"))
     if own and "programs.own" not in given and "programs.own" not in assigned:
@@ -81,7 +79,7 @@ def _own_sections(base: Result, given: Mapping[str, object], assigned: Collectio
         )
     again = given.get("programs.own", ())
     same = [place for place in own if place in ((again,) if isinstance(again, str) else again)]  # type: ignore[operator]
-    installed = set(run) - {LAMBDA, *CATALOGUE, *names_of(own)}
+    others = set(run) - {LAMBDA, *names_of(own)}
     if "programs.run" in given or "programs.run" in assigned:
-        installed = set()
-    return [*names_of(same), *sorted(installed)]
+        others &= set(shipped_names())
+    return [*names_of(same), *sorted(others)]

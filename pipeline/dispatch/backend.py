@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
-from ...tasks.programs.shipped import Coreness, PageRank
+from ...tasks.programs.shipped.coreness import Coreness
+from ...tasks.programs.shipped.pagerank import PageRank
 from .graph import CountedGraph
 
 LEAST_EDGES = 2000

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 from ...tasks.estimate import cliques, wedges
 from ...tasks.estimate.wedges import Draws, WedgeCounts
-from ...tasks.programs.shipped import Coreness
+from ...tasks.programs.shipped.coreness import Coreness
 from ..cluster.client import Client
 from ..cluster.connecting.local import check_device, check_least_workers
 from ..cluster.connecting.start import connect

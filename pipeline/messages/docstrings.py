@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from itertools import pairwise
 from typing import Any
 
 
-def field_docstrings(model: type[Any]) -> dict[str, str]:
-    """Field → docstring, for fields that have one, with the fields of base classes of this package."""
+def field_docstrings(model: type[Any], everywhere: bool = False) -> dict[str, str]:
+    """Field → docstring, for fields that have one, with the fields of base classes of this package, or `everywhere`, as
+    far as there is source.
+    """
     package = __name__.partition(".")[0]
     docstrings: dict[str, str] = {}
-    for kind in reversed(model.__mro__):
-        if kind.__module__.partition(".")[0] == package:
+    for kind in reversed(model.__mro__[:-1]):
+        if everywhere or kind.__module__.partition(".")[0] == package:
             docstrings |= _own_docstrings(kind)
     return docstrings
 
 
 def _own_docstrings(model: type[Any]) -> dict[str, str]:
-    (definition,) = ast.parse(inspect.getsource(model)).body
-    assert isinstance(definition, ast.ClassDef)
-    docstrings = {}
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    except (OSError, TypeError, SyntaxError):  # a class that was made at a prompt, or within other code
+        return {}
+    docstrings: dict[str, str] = {}
+    if not isinstance(definition, ast.ClassDef):
+        return docstrings
     for field, text in pairwise(definition.body):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as docstring)):

@@ -133,18 +133,27 @@ def _replace_names(text: str, rename: Callable[[str, str | None], str]) -> str:
             set_ = "give " if set_[0] == "s" else "Give "
         return set_ + new
 
-    return _settings().sub(replace, text)
+    def is_setting(name: str) -> bool:
+        section, _, last = name.partition(".")
+        return section not in shipped_names() or last in shipped(section).parameters
+
+    from ..programs.declared import shipped, shipped_names
+
+    return _settings().sub(lambda found: replace(found) if is_setting(found["name"]) else found[0], text)
 
 
 @cache
 def _settings() -> re.Pattern[str]:
-    """Matches a setting path and its value, but not within another path, in quotes, or after `--set`."""
+    """Matches a setting path and its value, but not within another path, in quotes, or after `--set`. Of programs it
+    matches any name in their sections, so that none is loaded for a message without one.
+    """
+    from ..programs.declared import shipped_names
     from ..settings.models import SECTIONS
 
     names = sorted((f"{s}.{n}" for s, model in SECTIONS.items() for n in model.model_fields), key=len, reverse=True)
     return re.compile(
         r"(?<![\w./'\"-])(?<!--set )(?P<set>[Ss]et )?"
-        rf"(?P<name>{'|'.join(map(re.escape, names))})"
+        rf"(?P<name>{'|'.join(map(re.escape, names))}|(?:{'|'.join(shipped_names())})\.[a-z_]+)"
         rf"(?:=(?P<value>{ANY}|[\w-]+(?:,[\w-]+)*|'[^']*'|\"\"))?(?![\w/'\"]|\.\w)"
     )
 

@@ -7,30 +7,20 @@ of two (docs/benchmarks.md).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from ...tasks.programs import AnyProgram, EdgeProgram, Program
 from ...tasks.programs.orders.calls import takes_weights
-from ...tasks.programs.program import View
-from ...tasks.programs.shipped import (
-    Betweenness,
-    BreadthFirst,
-    Components,
-    Distances,
-    PageRank,
-    ShortestPaths,
-    StrongComponents,
-)
+from ...tasks.programs.program import Cost, View
 from ...tasks.programs.streaming import StreamCost
 from ...tasks.programs.streaming.placing import FILL as DEVICE_FILL
 from ...tasks.programs.streaming.placing import VERTEX_BYTES as DEVICE_VERTEX_BYTES
 from ..cluster.execution import Capacity
 from ..messages.sizes import format_bytes
-from ..programs.making import program_of, requested_programs, topology_limit
+from ..programs.making import program_of, topology_limit
 from ..settings.models import Settings
 from .limits import program_blocks
-from .seconds import STEPS_SHARE, program_seconds
+from .seconds import program_seconds
 
 BUILD_BYTES_ONCE = 12
 """Memory of an entry while the only block of an undirected graph is built, from edges that are sent once."""
@@ -63,15 +53,16 @@ class PlannedProgram:
     on_device: bool
     """Whether it runs on GPUs where the run does."""
     supersteps: int | None = None
-    """Of PageRank: its iterations, or after how many its tolerance is reached at the latest."""
+    """The most supersteps, if each reads all entries, and sums."""
     likely_steps: int | None = None
     """Supersteps that take the time of all entries, as far as they are known before the run."""
+    cost: Cost | None = None
+    """What its seconds on a CPU are predicted from."""
 
 
 def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
     """The requested vertex programs."""
-    names = requested_programs(settings)
-    found = (_planned(name, program_of(name, settings), settings) for name in names)
+    found = (_planned(name, program_of(name, settings), settings) for name in settings.requested_programs)
     return tuple(own for own in found if own is not None)
 
 
@@ -80,15 +71,9 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
     if isinstance(program, EdgeProgram):
         return None
     if not isinstance(program, Program):  # searches from batches of sources, by words of bits
-        of_batch = 8 * program.batch if isinstance(program, Betweenness) else 0
-        of_batch += 3 * program.batch // 8 if isinstance(program, Distances) else 0
+        of_batch = 8 * program.batch if program.search == "paths" else 3 * program.batch // 8
         return PlannedProgram(name, program.view, False, True, False, VERTEX_BYTES + of_batch, False)
-    steps = likely = program.steps
-    if isinstance(program, PageRank) and steps is None:
-        steps = max(1, math.ceil(math.log(program.tolerance) / math.log(program.damping))) if program.damping else 2
-        likely = math.ceil(STEPS_SHARE * steps)
-    elif isinstance(program, (BreadthFirst, Components, ShortestPaths, StrongComponents)):
-        likely = 1
+    sums_all = program.combine == "sum" and program.senders == "all"
     return PlannedProgram(
         name,
         program.view,
@@ -97,8 +82,9 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
         program.relaxed is not None,
         VERTEX_BYTES,
         program.combine != "links" and not program.alternates,
-        steps if isinstance(program, PageRank) else None,
-        likely,
+        program.most_steps if sums_all else None,
+        1 if program.cost is not None and program.cost.in_all else program.likely_steps,
+        program.cost,
     )
 
 
@@ -220,7 +206,7 @@ class PlannedPrograms:
         return f"{program.name}: {where}; {steps}"
 
     def seconds(self, program: PlannedProgram) -> float | None:
-        """Predicted seconds of PageRank's supersteps on GPUs, where exchanges are left out, and of programs in one
+        """Predicted seconds of supersteps that sum on GPUs, where exchanges are left out, and of programs in one
         block on CPUs; None if they are not known.
         """
         cost = self.cost(program)
@@ -231,10 +217,10 @@ class PlannedPrograms:
         return cost.seconds(program.supersteps) + cost.pinning_seconds
 
     def _seconds_on_cpus(self, program: PlannedProgram) -> float | None:
-        if self.blocks > 1 or program.likely_steps is None or (program.weighted and program.name != "sssp"):
+        cost, steps = program.cost, program.likely_steps
+        if self.blocks > 1 or cost is None or steps is None or program.weighted != cost.weighted:
             return None
-        entries, threads = self.entries(program), self.capacity.kernel_threads
-        return program_seconds(program.name, program.likely_steps, entries, self.vertices, threads)
+        return program_seconds(cost, steps, self.entries(program), self.vertices, self.capacity.kernel_threads)
 
     @property
     def all_seconds(self) -> dict[str, float]:

@@ -7,8 +7,10 @@ R-MAT 20 and 22 on 16 cores. Other processors differ by a factor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...tasks.programs.program import Cost
 
 START_SECONDS = 1.8
 """Start and end of Python and Dask, and loading of kernels."""
@@ -62,44 +64,14 @@ def _speed_up(threads: int) -> float:
     return float((threads / MEASURED_THREADS) ** THREADS_EXPONENT)
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Seconds of a superstep that reads all entries, with MEASURED_THREADS threads, and how they depend on threads."""
-
-    entry: float
-    vertex: float = 0.0
-    exponent: float = -0.6
-    """Of the number of threads. That of GAP's code from 2 to 16 threads on R-MAT 20."""
-
-
 PROGRAM_SECONDS = 0.02
 """Start of the task of a program, and its result."""
 RESULT_VERTEX_SECONDS = 1e-7
 """For each vertex: the result of a program."""
-PROGRAMS: Mapping[str, Rates] = {
-    "pagerank": Rates(4.5e-10, 5e-10),
-    "hits": Rates(8e-10, 2e-9),
-    "components": Rates(7e-10),
-    "bfs": Rates(5e-10),
-    "sssp": Rates(6e-9),
-    "strong_components": Rates(5e-9, exponent=0.0),
-}
-"""Programs by name. The last four run from start to end in one block: all of it counts as one superstep.
-
-Not here: `labels`, `coreness` and `clustering`, whose work for an entry differs by more than a factor of three between
-graphs, and programs that search from many sources, whose run predicts it from its first batches.
-"""
-STEPS_SHARE = 0.62
-"""Supersteps of PageRank, as a share of the most that its tolerance needs: 0.23 to 0.92 for eleven graphs."""
 
 
-def program_seconds(name: str, steps: int, entries: int, vertices: int, threads: int) -> float | None:
-    """Seconds of a program in one block in the memory of a CPU, with supersteps that read all entries; None without
-    rates.
-    """
-    rates = PROGRAMS.get(name)
-    if rates is None:
-        return None
-    work = steps * (rates.entry * entries + rates.vertex * vertices)
+def program_seconds(cost: Cost, steps: int, entries: int, vertices: int, threads: int) -> float:
+    """Seconds of a program in one block in the memory of a CPU, with supersteps that read all entries."""
+    work = steps * (cost.entry * entries + cost.vertex * vertices)
     fixed = PROGRAM_SECONDS + RESULT_VERTEX_SECONDS * vertices
-    return fixed + work * float((threads / MEASURED_THREADS) ** rates.exponent)
+    return fixed + work * float((threads / MEASURED_THREADS) ** cost.threads)

@@ -13,12 +13,9 @@ from ...tasks.programs.delivery import BucketColumns, NamedColumns
 from ...tasks.programs.edges.values import collect_edge_columns, send_ends, with_edges
 from ...tasks.publish.tables import TableColumn
 from ..cluster.engine import Engine, Future
-from ..output.manifest import ProgramRecord
-from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
-from .catalogue import Column, Entry
-from .making import parameters_of
+from .declared import ProgramColumn
 
 Supports: TypeAlias = Sequence[Future]
 """[buckets] BucketResults"""
@@ -55,28 +52,7 @@ def add_edge_columns(
     return added
 
 
-def record_on_edges(name: str, entry: Entry, settings: Settings, seconds: float) -> ProgramRecord:
-    """The record of a program without supersteps."""
-    own = settings.own_programs.get(name)
-    return ProgramRecord(
-        name=name,
-        parameters=parameters_of(name, settings),
-        columns=[],
-        supersteps=0,
-        converged=True,
-        moved=0,
-        groups=0,
-        carrier="memory",
-        entries=0,
-        bytes=0,
-        seconds=round(seconds, 3),
-        source=None if own is None else own.place,
-        sha256=None if own is None else own.sha256,
-        edge_columns=[column.name for column in entry.edges],
-    )
-
-
-def columns_of_edges(columns: Sequence[Sequence[Column]], named: Sequence[NamedColumns]) -> list[TableColumn]:
+def columns_of_edges(columns: Sequence[Sequence[ProgramColumn]], named: Sequence[NamedColumns]) -> list[TableColumn]:
     """Task: the columns of all programs for the edges of a bucket."""
     return [
         TableColumn(column.name, pa.type_for_alias(column.kind), found.edges[column.state])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...tasks.errors import UsageError
 from ...tasks.ids.identity import Ids, Kind
+from ...tasks.programs import SourceProgram
 from ...tasks.programs.block import MOST_VERTICES, NO_PATH, PairTable
 from ...tasks.programs.delivery import NamedColumns
 from ...tasks.programs.pairs.sending import collect_all_ids, collect_pairs, send_all_ids, send_pairs
@@ -18,16 +19,20 @@ from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
 
 
-def wants_table(settings: Settings) -> bool:
-    """Whether the run publishes the table of distances."""
-    return settings.distances.table and "distances" in settings.programs.vertex_programs
+def table_program(settings: Settings) -> str | None:
+    """The name of the program whose distances are published; None if none is."""
+    for name, program in settings.requested_programs.items():
+        if issubclass(program.kind, SourceProgram) and settings.parameters_of(name).get("table"):
+            return name
+    return None
 
 
 def refuse_large_table(settings: Settings, vertices: int) -> None:
     """Raises UsageError if the table of distances is requested for too many vertices."""
-    if wants_table(settings) and vertices > MOST_VERTICES:
+    name = table_program(settings)
+    if name is not None and vertices > MOST_VERTICES:
         raise UsageError(
-            f"distances.table: the graph has {vertices:,} vertices, and a table of the distances of all pairs is made "
+            f"{name}.table: the graph has {vertices:,} vertices, and a table of the distances of all pairs is made "
             f"for at most {MOST_VERTICES:,}: leave it out, or select a part of the graph with input.where"
         )
 

@@ -18,7 +18,9 @@ from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.program import View
 from ...tasks.programs.running import Pending
-from ...tasks.programs.shipped import PageRank
+from ...tasks.programs.shipped.bfs import BreadthFirst
+from ...tasks.programs.shipped.components import Components
+from ...tasks.programs.shipped.pagerank import PageRank
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.shards import MemoryCarrier
@@ -30,7 +32,9 @@ from ..results.result import Result
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
-from .making import parameters_of, program_of, requested_programs
+from .declared import DeclaredProgram
+from .making import program_of
+from .recording import TOLD, record_of
 from .vertices import find_vertices
 
 Values = dict[str, NDArray[Any]]
@@ -44,23 +48,24 @@ class Earlier:
     result: Result
     change: Change
 
-    def values(self, name: str, settings: Settings) -> Values | None:
+    def values(self, program: DeclaredProgram, settings: Settings) -> Values | None:
         """The state of a program in the earlier result, whose vertices are positions in that result; None if it did not
         run, did not end, ran with other parameters, or if what has changed since does not tell enough.
         """
         manifest = self.result.manifest
-        record = next((own for own in manifest.programs if own.name == name), None)
-        if record is None or not record.converged or record.parameters != parameters_of(name, settings):
+        record = next((own for own in manifest.programs if own.name == program.name), None)
+        if record is None or not record.converged or record.parameters != settings.parameters_of(program.name):
+            return None
+        if (record.source, record.sha256) != (program.place if program.is_own else None, program.sha256):
             return None
         directed = manifest.input.directed
-        if directed != settings.input.directed or (directed and name == "bfs"):
+        if directed != settings.input.directed or (directed and issubclass(program.kind, BreadthFirst)):
             return None  # changes have no directions, on which levels depend
-        entry = settings.entry(name)
         with self.result.reading():
-            table = self.result.vertices.to_table(columns=["id", *(column.name for column in entry.columns)])
+            table = self.result.vertices.to_table(columns=["id", *(column.name for column in program.columns)])
         ids = to_internal(table["id"], table["id"].type)
         found: Values = {}
-        for column in entry.columns:
+        for column in program.columns:
             values = table[column.name]
             if column.kind == "id":
                 known = ~values.is_null().to_numpy()
@@ -87,18 +92,18 @@ def run_on_one_block(
 
     Raises InputError and UsageError for vertices of the settings that the graph does not have.
     """
-    wanted, threads = requested_programs(settings), engine.capacity.kernel_threads
+    wanted, threads = settings.requested_programs, engine.capacity.kernel_threads
     numbers = find_vertices(engine, settings, source, buckets)
     columns: list[TableColumn] = []
     records: list[ProgramRecord] = []
     blocks = _Blocks(source, buckets, len(ids))
     with events.stage("programs", len(wanted)) as stage, kernel_threads(threads):
-        for name, entry in wanted.items():
+        for name, declared in wanted.items():
             began = time.perf_counter()
             program = program_of(name, settings, numbers)
             assert isinstance(program, Program)  # others are an obstacle to updates
-            before = earlier.values(name, settings)
-            ran = None if before is None else _kept(name, earlier.change, before)
+            before = earlier.values(declared, settings)
+            ran = None if before is None else _kept(program, earlier.change, before)
             if ran is None:
                 warm_program(program, directed=source.directed, weighted=source.weights is not None)
                 begin = None if before is None else _beginning(program, earlier.change, before)
@@ -112,13 +117,13 @@ def run_on_one_block(
                     before=[begin],
                 )
                 ran = _Ran(outcome, "nothing" if begin is None else "earlier")
-            for column in entry.columns:
+            for column in declared.columns:
                 values = ran.outcome.state[column.state].astype(KINDS[program.state[column.state]], copy=False)
                 named = ids if column.kind == "id" else None
                 columns.append(TableColumn(column.name, column.type(source.id_type), values, named, column.missing))
-            record = _record(name, settings, ran, time.perf_counter() - began)
+            record = record_of(declared, settings, time.perf_counter() - began, [ran.outcome], begun=ran.begun)
             records.append(record)
-            events.emit("program", **record.model_dump(exclude={"parameters", "columns", "facts"}))
+            events.emit("program", **record.model_dump(include=TOLD))
             stage.task_done()
     return columns, records
 
@@ -150,13 +155,13 @@ class _Ran:
     begun: Literal["nothing", "earlier", "kept"]
 
 
-def _kept(name: str, change: Change, before: Values) -> _Ran | None:
+def _kept(program: Program, change: Change, before: Values) -> _Ran | None:
     """The values that follow from those before without a superstep; None if there are none."""
     found: Values | None = None
-    if name == "components":
+    if isinstance(program, Components):
         component = components_after(change, before["component"])
         found = None if component is None else {"component": component}
-    elif name == "bfs":
+    elif isinstance(program, BreadthFirst):
         searched = search_after(change, before["level"], before["parent"])
         found = None if searched is None else dict(zip(("level", "parent"), searched, strict=True))
     if found is None:
@@ -172,23 +177,3 @@ def _beginning(program: Program, change: Change, before: Values) -> Outcome | No
     rank = ranks_to_start(change, before["rank"])
     everyone = Pending(np.arange(len(rank), dtype=np.int32), np.ones(len(rank)))
     return Outcome(0, np.arange(len(rank)), {"rank": rank}, 0, False, 0, 0, 0, pending=everyone)
-
-
-def _record(name: str, settings: Settings, ran: _Ran, seconds: float) -> ProgramRecord:
-    outcome = ran.outcome
-    return ProgramRecord(
-        name=name,
-        parameters=parameters_of(name, settings),
-        columns=[column.name for column in settings.entry(name).columns],
-        supersteps=outcome.steps,
-        converged=outcome.converged,
-        moved=outcome.moved,
-        groups=1,
-        carrier="memory",
-        entries=outcome.entries,
-        bytes=outcome.bytes,
-        seconds=round(seconds, 3),
-        order=outcome.order,
-        exchanges=outcome.exchanges,
-        begun=ran.begun,
-    )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import getitem
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -40,12 +40,12 @@ from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
 from .blocks import GraphBlocks, cut_graph, place_blocks
-from .catalogue import Column, Entry
+from .declared import ProgramColumn, check_importable
 from .files import file_allocator, task_bytes
-from .making import parameters_of, program_of, requested_programs, topology_limit
-from .of_edges import Supports, add_edge_columns, columns_of_edges, no_columns, record_on_edges
-from .of_pairs import add_pairs, wants_table
-from .own import check_importable
+from .making import identity_of, program_of, topology_limit
+from .of_edges import Supports, add_edge_columns, columns_of_edges, no_columns
+from .of_pairs import add_pairs, table_program
+from .recording import TOLD, record_of
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
 
@@ -66,7 +66,7 @@ class ProgramResults:
 def warm_programs(engine: Engine, settings: Settings, blocks: int) -> None:
     """Have the kernels of all programs compiled, or loaded from the cache, by every worker, for a graph in `blocks`."""
     _check_workers(engine, settings)
-    programs = [program_of(name, settings) for name in requested_programs(settings)]
+    programs = [program_of(name, settings) for name in settings.requested_programs]
     weighted = settings.input.weight_column is not None
     how = settings.programs
     at_once = blocks == 1 and how.max_supersteps is None and how.order != "asynchronous"
@@ -75,7 +75,8 @@ def warm_programs(engine: Engine, settings: Settings, blocks: int) -> None:
 
 def _check_workers(engine: Engine, settings: Settings) -> None:
     """Raises UsageError if a worker does not have the module of a program of the user."""
-    own = [(program.name, program.place, program.sha256) for program in settings.own_programs.values()]
+    declared = settings.requested_programs.values()
+    own = [(program.name, program.place, program.sha256) for program in declared if program.is_own]
     if not own:
         return
     for address, why in zip(engine.session.workers, engine.on_every_worker(check_importable, own), strict=True):
@@ -108,15 +109,15 @@ def run_programs(
 
     Raises StateLost if a worker is lost with its block.
     """
-    wanted = requested_programs(settings)
+    wanted = settings.requested_programs
     numbers = find_vertices(engine, settings, source, buckets)
     done: list[Finished] = []
-    columns = [[(column, column.type(source.id_type)) for column in entry.columns] for entry in wanted.values()]
+    columns = [[(column, column.type(source.id_type)) for column in own.columns] for own in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
         home: RangePartitioner | None = None
         graph: GraphBlocks | None = None
-        for name, entry in wanted.items():
-            parameters = _identity(name, settings)
+        for name, declared in wanted.items():
+            parameters = identity_of(name, settings)
             finished = kept.finished(name, parameters)
             if finished is None:
                 started, program = time.perf_counter(), program_of(name, settings, numbers)
@@ -125,7 +126,7 @@ def run_programs(
                     assert edges is not None  # the settings have λ
                     found = no_columns(engine, buckets)
                     named = edges(program, found, _name(engine, buckets, found, [], source.kind))
-                    record = record_on_edges(name, entry, settings, time.perf_counter() - started)
+                    record = record_of(declared, settings, time.perf_counter() - started)
                     done.append(kept.finish(name, parameters, named, record))
                     _tell(events, stage, record)
                     continue
@@ -138,38 +139,35 @@ def run_programs(
                     how = source.directed, view, weighted, bool(engine.capacity.device_bytes), topology_limit(settings)
                     graph = cut_graph(engine, buckets, home, *how)
                 ran = _run_to_end(engine, events, graph, name, program, settings, kept)
-                types = {column.state: KINDS[program.state[column.state]] for column in entry.columns}
-                ids = [column.state for column in entry.columns if column.kind == "id"]
+                types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
+                ids = [column.state for column in declared.columns if column.kind == "id"]
                 found = _bring_back(engine, buckets, ran.states, types)
                 named = _name(engine, buckets, found, ids, source.kind)
                 if isinstance(program, Program) and program.edges and edges is not None:
                     named = edges(program, found, named)
                 if isinstance(program, SourceProgram) and program.table:
                     named = add_pairs(engine, buckets, ran.states, named)
-                finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
+                finished = kept.finish(
+                    name, parameters, named, record_of(declared, settings, ran.seconds, ran.figures, ran.carrier)
+                )
                 del ran, found, named
             done.append(finished)
             _tell(events, stage, finished.record)
         tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
         published = engine.map("vertex-columns", _vertex_columns, tasks)
         of_edges = None
-        if any(entry.edges for entry in wanted.values()):
-            own_edges = [entry.edges for entry in wanted.values()]
+        own_edges = [own.edge_columns for own in wanted.values()]
+        if any(own_edges):
             of_edges = engine.map("edge-columns", columns_of_edges, [(own_edges, futures) for _, futures in tasks])
         engine.wait([*published, *(of_edges or [])])
-    pairs = next((own.columns for own in done if own.record.name == "distances"), None)
-    return ProgramResults(published, of_edges, pairs if wants_table(settings) else None, [own.record for own in done])
+    with_table = table_program(settings)
+    pairs = next((own.columns for own in done if own.record.name == with_table), None)
+    return ProgramResults(published, of_edges, pairs, [own.record for own in done])
 
 
 def _tell(events: Events, stage: Stage, record: ProgramRecord) -> None:
-    events.emit("program", **record.model_dump(exclude={"parameters", "columns", "facts", "edge_columns"}))
+    events.emit("program", **record.model_dump(include=TOLD))
     stage.task_done()
-
-
-def _identity(name: str, settings: Settings) -> dict[str, Any]:
-    """The parameters of a program, and for one of the user the version of its module: what its results depend on."""
-    own = settings.own_programs.get(name)
-    return parameters_of(name, settings) | ({} if own is None else {"the module": [own.place, own.sha256]})
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def _run_to_end(
 
     Raises InternalError if groups have received more or less than they were sent.
     """
-    started, parameters = time.perf_counter(), _identity(name, settings)
+    started, parameters = time.perf_counter(), identity_of(name, settings)
     most_steps, most_seconds = settings.programs.max_supersteps, settings.programs.max_seconds
     goes_on = isinstance(program, Program) and can_pause(program, settings.programs.order)
     paused = kept.paused(name, parameters, len(graph.blocks)) if goes_on else None
@@ -357,7 +355,7 @@ def _send_kept(outcome: Outcome, names: Sequence[str], starts: NDArray[np.int64]
 
 
 def _vertex_columns(
-    columns: Sequence[Sequence[tuple[Column, pa.DataType]]], named: Sequence[delivery.NamedColumns]
+    columns: Sequence[Sequence[tuple[ProgramColumn, pa.DataType]]], named: Sequence[delivery.NamedColumns]
 ) -> list[TableColumn]:
     return [
         TableColumn(
@@ -366,26 +364,3 @@ def _vertex_columns(
         for own, found in zip(columns, named, strict=True)
         for column, kind in own
     ]
-
-
-def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRecord:
-    first, outcomes, program = ran.figures[0], ran.figures, settings.own_programs.get(name)
-    return ProgramRecord(
-        name=name,
-        parameters=parameters_of(name, settings),
-        columns=[column.name for column in entry.columns],
-        supersteps=first.steps,
-        converged=first.converged,
-        moved=first.moved,
-        groups=len(outcomes),
-        carrier=ran.carrier,
-        entries=sum(own.entries for own in outcomes),
-        bytes=sum(own.bytes for own in outcomes),
-        seconds=ran.seconds,
-        order=first.order,
-        exchanges=first.exchanges,
-        source=None if program is None else program.place,
-        sha256=None if program is None else program.sha256,
-        facts=dict(first.facts),
-        edge_columns=[column.name for column in entry.edges],
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...tasks.errors import ProgramError, UsageError
-from .own import vertex_parameters
+from .declared import parameters_of_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,11 +100,15 @@ class _Graph:
     def with_numbers(self, program: AnyKind) -> AnyKind:
         """The program with the dense numbers of the vertices in its parameters. Raises UsageError for unknown ids."""
         numbers: dict[str, Any] = {}
-        for name in vertex_parameters(type(program)):
-            given = getattr(program, name)
-            if given not in self.ids:
-                raise UsageError(f"{name}: no vertex has the id {given!r}")
-            numbers[name] = self.ids.index(given)
+        kind: Any = type(program)
+        for name, parameter in parameters_of_kind(kind).items():
+            if parameter.is_vertex or parameter.is_vertices:
+                given = getattr(program, name)
+                named = given if parameter.is_vertices else (given,)
+                if unknown := [one for one in named if one not in self.ids]:
+                    raise UsageError(f"{name}: no vertex has the id {unknown[0]!r}")
+                found = tuple(self.ids.index(one) for one in named)
+                numbers[name] = found if parameter.is_vertices else found[0]
         known: Any = program
         return dataclasses.replace(known, **numbers) if numbers else program
 

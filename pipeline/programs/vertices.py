@@ -52,13 +52,10 @@ def find_vertices(engine: TaskEngine, settings: Settings, source: Source, bucket
 
 def _named(settings: Settings) -> Iterator[tuple[str, tuple[str, ...]]]:
     """(setting, ids) of each setting of a requested program that names vertices."""
-    for name in settings.programs.vertex_programs:
-        entry = settings.entry(name)
-        if entry.section is None:
-            continue
-        for parameter in entry.vertices:
-            given = getattr(getattr(settings, entry.section), parameter)
-            yield f"{entry.section}.{parameter}", given if isinstance(given, tuple) else (given,)
+    for name, program in settings.requested_programs.items():
+        for parameter in program.vertices:
+            given = getattr(getattr(settings, name), parameter)
+            yield f"{name}.{parameter}", given if isinstance(given, tuple) else (given,)
 
 
 def _check(setting: str, text: str, source: Source) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.errors import UsageError
-from ..programs.catalogue import CATALOGUE, Column
+from ..output.manifest import ProgramRecord
 from .frames.table import ResultTable
 from .groups.values import as_text
 from .result import Result
@@ -49,7 +49,7 @@ class ColumnSummary:
     program: str
     name: str
     meaning: str
-    """Empty for programs that are not in the catalogue."""
+    """Empty if the manifest does not say it."""
     groups: int | None
     """Distinct ids, for a column of ids; None for values."""
     top: list[tuple[Any, Any]]
@@ -89,27 +89,18 @@ def summaries(result: Result, most: int) -> list[ColumnSummary]:
     found = []
     for record in result.manifest.programs:
         for name in record.columns:
-            own = _known(record.name, name)
             text = not _is_number(result.vertices.schema.field(name).type)
-            describe = _of_ids if text or holds_ids(record.name, name) else _of_values
-            found.append(describe(result, record.name, name, "" if own is None else own.meaning, most))
+            describe = _of_ids if text or holds_ids(record, name) else _of_values
+            found.append(describe(result, record.name, name, record.meanings.get(name, ""), most))
         for name in record.edge_columns:
-            known = CATALOGUE[record.name].edges if record.name in CATALOGUE else ()
-            meaning = next((own.meaning for own in known if own.name == name), "")
             describe = _of_values if _is_number(result.edges.schema.field(name).type) else _of_ids
-            found.append(describe(result, record.name, name, meaning, most, of_edges=True))
+            found.append(describe(result, record.name, name, record.meanings.get(name, ""), most, of_edges=True))
     return found
 
 
-def holds_ids(program: str, column: str) -> bool:
-    """Whether a column of a program of edgemill holds ids of vertices. Of other programs that is not known."""
-    own = _known(program, column)
-    return own is not None and own.kind == "id"
-
-
-def _known(program: str, column: str) -> Column | None:
-    columns = CATALOGUE[program].columns if program in CATALOGUE else ()
-    return next((own for own in columns if own.name == column), None)
+def holds_ids(record: ProgramRecord, column: str) -> bool:
+    """Whether a column of a program holds ids of vertices."""
+    return column in record.id_columns
 
 
 def top_vertices(result: Result, name: str, most: int) -> pa.Table:

@@ -223,7 +223,7 @@ class Result:
 
         Raises UsageError if the run did not set `distances.table`.
         """
-        if not any(record.name == "distances" and record.parameters.get("table") for record in self.manifest.programs):
+        if not any(record.has_distances for record in self.manifest.programs):
             raise UsageError(
                 f"{self.place} has no table distances: run again with programs.run=distances and distances.table=true"
             )

@@ -1,5 +1,5 @@
 """The settings of a run: their models (`*_settings`, combined in `models`), loading and validation (`sources`), the
 placeholder `{date}` (`dates`), and checks that paths do not overlap (`overlap`).
 
-Imports `messages`, the names of vertex programs (`programs.catalogue`) and `tasks`. Start with `models`.
+Imports `messages`, what programs declare (`programs.declared`) and `tasks`. Start with `models`.
 """

@@ -1,4 +1,4 @@
-"""Settings of the algorithms: partitions, bounding of λ, and vertex programs."""
+"""Settings of the algorithms: partitions, bounding of λ, estimates, and which programs run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from ...tasks.errors import UsageError
-from ..programs.catalogue import CATALOGUE, LAMBDA
-from ..programs.own import installed_names, names_of
+from ..programs.declared import LAMBDA, installed_names, names_of, shipped_names
 from .section import Section
-from .vertex_ids import id_or_none, id_texts
 
 MAX_PARTITIONS = 4096
 """Largest number of partitions of a run."""
@@ -83,7 +81,7 @@ class ProgramsSettings(Section):
             own = names_of(self.own)
         except UsageError as error:
             raise ValueError(str(error)) from error
-        known = (LAMBDA, *CATALOGUE, *own)
+        known = (LAMBDA, *shipped_names(), *own)
         for name in self.run:
             if name not in known and name not in installed_names():
                 raise ValueError(f"programs.run: unknown program {name!r}; known programs: {', '.join(known)}")
@@ -100,50 +98,8 @@ class ProgramsSettings(Section):
 
     @property
     def vertex_programs(self) -> tuple[str, ...]:
-        """The vertex programs of the run, in the order of their columns."""
-        own = names_of(self.own)
-        installed = [name for name in self.run if name not in (LAMBDA, *CATALOGUE, *own)]
-        return (*(name for name in CATALOGUE if name in self.run), *own, *installed)
-
-
-class PagerankSettings(Section):
-    """The program pagerank."""
-
-    damping: float = Field(0.85, ge=0, lt=1)
-    """Probability that a random walk follows an edge and does not restart."""
-    tolerance: float = Field(1e-9, ge=1e-14)
-    """Stop when the sum of all rank changes in a superstep is below this."""
-    iterations: int | None = Field(None, ge=1)
-    """Stop after this many supersteps; null stops by `tolerance`."""
-    weighted: bool = False
-    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
-    personal: Annotated[tuple[int | str, ...] | list[int | str] | str, PlainValidator(id_texts)] = ()
-    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
-
-
-class BfsSettings(Section):
-    """The program bfs."""
-
-    source: Annotated[int | str | None, PlainValidator(id_or_none)] = None
-    """Id of the vertex at which the search starts; required."""
-
-
-class SsspSettings(Section):
-    """The program sssp."""
-
-    source: Annotated[int | str | None, PlainValidator(id_or_none)] = None
-    """Id of the vertex at which all paths start; required."""
-    delta: float | None = Field(None, gt=0, allow_inf_nan=False)
-    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
-
-
-class HitsSettings(Section):
-    """The program hits."""
-
-    tolerance: float = Field(1e-8, ge=1e-14)
-    """Stop when the sum of all changes in a superstep is below this."""
-    iterations: int | None = Field(None, ge=1)
-    """Stop after computing authorities and hubs this many times, two supersteps each; null stops by `tolerance`."""
+        """The vertex programs of the run, in the order of their columns: that of `run`, then others of `own`."""
+        return tuple(dict.fromkeys(name for name in (*self.run, *names_of(self.own)) if name != LAMBDA))
 
 
 class EstimateSettings(Section):
@@ -153,38 +109,3 @@ class EstimateSettings(Section):
     """Wedges in the sample. Four times as many halve the intervals."""
     seed: int = Field(1, ge=0)
     """Seed of the sample. The same seed gives the same sample for any number of workers."""
-
-
-class LabelsSettings(Section):
-    """The program labels."""
-
-    iterations: int = Field(10, ge=1)
-    """Most supersteps; it stops earlier once no label changes."""
-
-
-class BetweennessSettings(Section):
-    """The program betweenness."""
-
-    sources: int | None = Field(None, ge=2)
-    """Estimate from this many random vertices, with intervals; null: from all vertices, exactly."""
-    seed: int = Field(0, ge=0, lt=2**63)
-    """Selects the random vertices."""
-    batch: int = Field(64, ge=1, le=64)
-    """Sources searched from at once; each takes 8 bytes a vertex."""
-    normalized: bool = True
-    """Divide by the number of pairs of other vertices; false: sums over pairs."""
-
-
-class DistancesSettings(Section):
-    """The program distances."""
-
-    sources: int | None = Field(None, ge=2)
-    """Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly."""
-    seed: int = Field(0, ge=0, lt=2**63)
-    """Selects the random vertices."""
-    batch: int = Field(512, ge=64, le=512, multiple_of=64)
-    """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
-    wasserman_faust: bool = True
-    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
-    table: bool = False
-    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""

@@ -1,33 +1,26 @@
 """All settings of a run. The sections are defined in modules of their own and imported from here.
 
-A field's docstring is its help, in docs/settings.md and in editors. Units are in the names.
+A field's docstring is its help, in docs/settings.md and in editors. Units are in the names. The sections of programs
+are made from their classes, for the programs that a run names (`program_sections`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.storage.passwords import without_passwords
-from ..programs.catalogue import CATALOGUE, Entry
-from ..programs.own import OwnProgram
+from ..programs.declared import DeclaredProgram, shipped
 from .algorithm_settings import (
     MAX_PARTITIONS,
-    BetweennessSettings,
-    BfsSettings,
     BoundingSettings,
-    DistancesSettings,
     EstimateSettings,
-    HitsSettings,
-    LabelsSettings,
-    PagerankSettings,
     PartitioningSettings,
     ProgramsSettings,
-    SsspSettings,
 )
 from .cluster_settings import ClusterSettings
 from .dates import has_date, replace_date
@@ -39,25 +32,18 @@ from .section import Section
 __all__ = [
     "MAX_PARTITIONS",
     "SECTIONS",
-    "BetweennessSettings",
-    "BfsSettings",
     "BoundingSettings",
     "CheckpointSettings",
     "ClusterSettings",
-    "DistancesSettings",
     "EstimateSettings",
-    "HitsSettings",
     "IngestSettings",
     "InputSettings",
-    "LabelsSettings",
     "MonitoringSettings",
     "NightlySettings",
     "OutputSettings",
-    "PagerankSettings",
     "PartitioningSettings",
     "ProgramsSettings",
     "Settings",
-    "SsspSettings",
 ]
 
 EDGE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high", "lambda_streamdn")
@@ -69,8 +55,8 @@ COLUMNS = ("id", "degree", "triangles", "lambda", "lambda_low", "lambda_high", "
 class Settings(Section):
     """All settings of a run. Every setting has a default, except the two paths."""
 
-    own_programs: ClassVar[Mapping[str, OwnProgram]] = {}
-    """Name → program of the user, in a model with sections for them."""
+    declared: ClassVar[Mapping[str, DeclaredProgram]] = {}
+    """Name → program, of those that the settings name."""
 
     input: InputSettings
     output: OutputSettings
@@ -82,39 +68,36 @@ class Settings(Section):
     nightly: NightlySettings = NightlySettings()
     monitoring: MonitoringSettings = MonitoringSettings()
     programs: ProgramsSettings = ProgramsSettings()
-    pagerank: PagerankSettings = PagerankSettings()
-    labels: LabelsSettings = LabelsSettings()
-    bfs: BfsSettings = BfsSettings()
-    sssp: SsspSettings = SsspSettings()
-    betweenness: BetweennessSettings = BetweennessSettings()
-    distances: DistancesSettings = DistancesSettings()
-    hits: HitsSettings = HitsSettings()
     estimate: EstimateSettings = EstimateSettings()
 
-    @classmethod
-    def own_sections(cls) -> list[str]:
-        """Names of the sections of the user's programs."""
-        return [name for name, program in cls.own_programs.items() if program.parameters]
-
-    def entry(self, name: str) -> Entry:
+    def program(self, name: str) -> DeclaredProgram:
         """A program of the run."""
-        return CATALOGUE[name] if name in CATALOGUE else self.own_programs[name].entry()
+        return self.declared[name] if name in self.declared else shipped(name)
+
+    @property
+    def requested_programs(self) -> dict[str, DeclaredProgram]:
+        """Name → program of the run, in the order of their columns."""
+        return {name: self.program(name) for name in self.programs.vertex_programs}
+
+    def parameters_of(self, name: str) -> dict[str, Any]:
+        """The parameters of a program, by name, as JSON values."""
+        section = getattr(self, name, None)
+        return {} if section is None else section.model_dump(mode="json")
 
     @property
     def edge_columns(self) -> tuple[str, ...]:
         """The columns that the run adds to the table of edges."""
         estimates = ("lambda_streamdn",) if self.bounding.operator == "streamdn" else ()
         return estimates + tuple(
-            column.name for name in self.programs.vertex_programs for column in self.entry(name).edges
+            column.name for program in self.requested_programs.values() for column in program.edge_columns
         )
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
         for reserved, of_edges in ((COLUMNS, False), (EDGE_COLUMNS, True)):
             seen = dict.fromkeys(reserved, "every result")
-            for name in self.programs.vertex_programs:
-                entry = self.entry(name)
-                for column in entry.edges if of_edges else entry.columns:
+            for name, program in self.requested_programs.items():
+                for column in program.edge_columns if of_edges else program.columns:
                     if column.name in seen:
                         raise ValueError(
                             f"the program {name} has a column {column.name!r}, as {seen[column.name]} has: "
@@ -125,24 +108,15 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _check_programs(self) -> Self:
-        for name in self.programs.vertex_programs:
-            entry = self.entry(name)
-            if entry.edges and not self.programs.find_lambda:
+        for name, program in self.requested_programs.items():
+            if program.needs_lambda and not self.programs.find_lambda:
                 raise ValueError(
                     f"the program {name} has columns of edges, and a run without lambda has no table of edges: "
                     f"--programs lambda,{name}"
                 )
-            if entry.section is None:
-                continue
-            section = getattr(self, entry.section)
-            for parameter in entry.vertices:
-                if getattr(section, parameter) is None:
-                    raise ValueError(
-                        f"the program {name} needs the id of a vertex: --set {entry.section}.{parameter}=ID"
-                    )
-            weighted = entry.weights == "needed" or (entry.weights == "optional" and section.weighted)
-            if weighted and self.input.weight_column is None:
-                raise ValueError(f"{entry.without_weights}: name their column with --weight-column")
+            for parameter in program.vertices:
+                if getattr(getattr(self, name), parameter) is None:
+                    raise ValueError(f"the program {name} needs the id of a vertex: --set {name}.{parameter}=ID")
         return self
 
     @model_validator(mode="after")
@@ -185,13 +159,6 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "nightly": NightlySettings,
     "monitoring": MonitoringSettings,
     "programs": ProgramsSettings,
-    "pagerank": PagerankSettings,
-    "labels": LabelsSettings,
-    "bfs": BfsSettings,
-    "sssp": SsspSettings,
-    "betweenness": BetweennessSettings,
-    "distances": DistancesSettings,
-    "hits": HitsSettings,
     "estimate": EstimateSettings,
 }
 """Section name → its model, in the order of the settings file."""

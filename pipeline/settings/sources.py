@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 from ...tasks.errors import KeywordError, UsageError
 from ..messages.escaping import has_controls, shown
 from ..messages.suggesting import did_you_mean
-from ..programs.catalogue import CATALOGUE
+from ..programs.declared import names_of, shipped_names
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
-from .own_sections import model_for
+from .program_sections import listed, model_for, sections_of
 from .values import assigned, read_yaml, typed
 
 SHORT_NAMES: Mapping[str, str] = {
@@ -113,8 +113,9 @@ def by_name(input: object = None, output: object = None, /, **settings: object) 
     Raises UsageError for an unknown keyword and for a setting that is given twice.
     """
     found: dict[str, object] = {}
+    named = _names(settings)
     for keyword, given in (("input", input), ("output", output), *settings.items()):
-        for name, value in _named(keyword, given):
+        for name, value in _named(keyword, given, named):
             if name in found:
                 raise UsageError(f"{name} is set twice: leave one out")
             found[name] = value
@@ -134,23 +135,34 @@ def settings_of(given: Mapping[str, object]) -> Settings:
     return _validated(tree, "")
 
 
-def _named(keyword: str, value: object) -> list[tuple[str, object]]:
-    """Pairs of dotted name and value for one keyword of `mine`. Raises UsageError for an unknown keyword."""
-    if keyword in SECTIONS and isinstance(value, Mapping):
+def _names(settings: Mapping[str, object]) -> list[str]:
+    """The names of all sections: those of programs, too, as far as these keywords name them."""
+    given = settings.get("programs")
+    section = given if isinstance(given, Mapping) else {"run": given}
+    run = listed(section.get("run", settings.get("programs.run")))
+    own = listed(section.get("own", settings.get("program", settings.get("programs.own"))))
+    return [*dict.fromkeys([*SECTIONS, *shipped_names(), *run, *names_of([place for place in own if ":" in place])])]
+
+
+def _named(keyword: str, value: object, sections: Sequence[str]) -> list[tuple[str, object]]:
+    """Pairs of dotted name and value for one keyword of `mine`, where `sections` are the names of sections. Raises
+    UsageError for an unknown keyword.
+    """
+    if keyword in sections and isinstance(value, Mapping):
         return [(f"{keyword}.{name}", inner) for name, inner in value.items()]
     if keyword in ("input", "output") and value is None:
         return []
     if keyword in KEYWORDS or "." in keyword:
         return [(KEYWORDS.get(keyword, keyword), value)]
-    if keyword in SECTIONS:
+    if keyword in sections:
         raise UsageError(f"{keyword} takes a mapping of settings, got {type(value).__name__}")
-    sections = _SECTIONS_WITH.get(keyword, [])
-    if len(sections) > 1:
+    several = _SECTIONS_WITH.get(keyword, [])
+    if len(several) > 1:
         raise UsageError(
-            f"{keyword} is a setting of {', '.join(sections[:-1])} and {sections[-1]}: "
-            f"name the section, such as {sections[0]}={{{keyword!r}: …}}"
+            f"{keyword} is a setting of {', '.join(several[:-1])} and {several[-1]}: "
+            f"name the section, such as {several[0]}={{{keyword!r}: …}}"
         )
-    known = dict.fromkeys([*SECTIONS, *KEYWORDS])
+    known = dict.fromkeys([*SECTIONS, *KEYWORDS, *sections])
     suggestion = did_you_mean(
         keyword,
         [*zip(known, known, strict=True), *((name.partition(".")[2], short) for short, name in KEYWORDS.items())],
@@ -216,9 +228,8 @@ def _type_sections(tree: dict[str, Any], models: Mapping[str, type[BaseModel]]) 
 def _refuse_idle(settings: Settings, names: Sequence[str]) -> None:
     """Raise UsageError if one of the names, which `--set` gives, is of a program that does not run."""
     for name in names:
-        section = name.partition(".")[0]
-        program = next((key for key, entry in CATALOGUE.items() if entry.section == section), None)
-        if program is not None and program not in settings.programs.vertex_programs:
+        program = name.partition(".")[0]
+        if program in shipped_names() and program not in settings.programs.vertex_programs:
             together = ",".join((*settings.programs.run, program))
             raise UsageError(
                 f"--set {name} has no effect, since the program {program} does not run: leave it out, or give "
@@ -266,17 +277,17 @@ def _replace_dates(tree: dict[str, Any], required: bool) -> None:
 
 
 def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> Settings:
-    """The settings of a tree. Sections of the user's programs in it may have text to be read, if it `is_written`."""
+    """The settings of a tree. Sections of programs in it may have text to be read, if it `is_written`."""
     # an empty section in YAML is None and takes its defaults
     tree = {section: {} if inner is None else inner for section, inner in tree.items()}
     tree = {"input": {}, "output": {}} | tree
     model = model_for(tree)
-    own: dict[str, Any] = {name: model.model_fields[name].annotation for name in model.own_sections()}
+    of_programs = sections_of(model)
     if is_written:
-        _type_sections(tree, own)
-    sections: dict[str, type[BaseModel]] = {**SECTIONS, **own}
+        _type_sections(tree, of_programs)
+    sections: dict[str, type[BaseModel]] = {**SECTIONS, **of_programs}
     try:
-        found = model.model_validate({name: {} for name in own} | tree)
+        found = model.model_validate({name: {} for name in of_programs} | tree)
     except ValidationError as error:
         missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
         messages = [_explain(problem, sections) for problem in error.errors() if problem["type"] != "missing"]
@@ -284,15 +295,22 @@ def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> S
             them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
             messages.append(f"{' and '.join(missing)} {are} required: give {them}, or set {them} in the settings file")
         raise UsageError("; ".join(messages) + origin) from error
-    for name, program in found.own_programs.items():
-        given = getattr(found, name).model_dump() if name in own else {}
-        made = program.make(given | dict.fromkeys(program.vertices, 0))
+    for name, program in found.requested_programs.items():
+        given = getattr(found, name).model_dump() if name in of_programs else {}
+        made = program.make({key: value for key, value in given.items() if key not in program.vertices})
         along, weighs = getattr(made, "along", ""), getattr(made, "weighs", False)  # an EdgeProgram has neither
         if found.input.weight_column is None and (along or weighs):
-            why = f"`along` is {along!r}" if along else "`weighs` is true"
+            switched = [f"{name}.{key}" for key, value in given.items() if value is True]
+            why = f" ({' and '.join(switched)} {'is' if len(switched) == 1 else 'are'} true)" if switched else ""
+            if program.is_own:
+                why = (
+                    f" (`along` is {along!r} in {program.place})"
+                    if along
+                    else f" (`weighs` is true in {program.place})"
+                )
             raise UsageError(
-                f"the program {name} needs weights ({why} in {program.place}), and the edges have none: name their "
-                "column with --weight-column"
+                f"the program {name} needs weights{why}, and the edges have none: name their column with "
+                "--weight-column"
             )
     return found
 
@@ -323,8 +341,8 @@ def _suggestion(name: str, known: Mapping[str, type[BaseModel]]) -> str:
     every = [(last, f"{section}.{last}") for section, model in known.items() for last in model.model_fields]
     section, _, last = name.partition(".")
     if not last:
-        short = SHORT_NAMES.items()
-        return did_you_mean(name, [*zip(known, known, strict=True), *short, *every]) or _all_of(Settings)
+        names = [*dict.fromkeys([*known, *shipped_names()])]
+        return did_you_mean(name, [*zip(names, names, strict=True), *SHORT_NAMES.items(), *every]) or _all_of(Settings)
     here = [one for one in every if one[1].startswith(f"{section}.")]
     return did_you_mean(last, here) or did_you_mean(last, every) or _all_of(known[section])
 

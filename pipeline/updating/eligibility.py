@@ -14,11 +14,6 @@ from ..plan.limits import FILL
 from ..results.result import Result
 from ..settings.models import ClusterSettings, Settings
 
-IN_STEP = (
-    *("pagerank", "components", "labels", "coreness", "clustering", "bfs"),
-    *("sssp", "hits", "strong_components"),
-)
-"""Programs that run in the process of an update: they take seconds, and need no checkpoints."""
 EDGE_BYTES = 215
 """Memory of an update for each edge, in this process. Measured: 120 to 171 bytes from changes, 138 (R-MAT 22, 64 M
 edges) to 208 from nothing (actor-collaboration, cnr-2000).
@@ -90,7 +85,7 @@ def _of_settings(settings: Settings, base: Result, has_client: bool) -> str | No
     programs = settings.programs.vertex_programs
     if len(programs) == len(settings.programs.run):
         return "λ is not among the programs"
-    if others := [name for name in programs if name not in IN_STEP]:
+    if others := [name for name, own in settings.requested_programs.items() if not own.runs_in_updates]:
         return f"{', '.join(others)} runs on workers"
     if programs and (settings.programs.max_supersteps or settings.programs.max_seconds):
         return "programs has a limit of its own"

@@ -25,6 +25,38 @@ View: TypeAlias = Literal["in", "both", "either"]
 
 VertexId: TypeAlias = Annotated[int, "vertex"]
 """The type of a parameter that names a vertex: settings have its id, and the program gets its dense number."""
+VertexIds: TypeAlias = Annotated[tuple[int, ...], "vertices"]
+"""The type of a parameter that names any number of vertices: the program gets their dense numbers."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A published column of a program: an array of its `state`, or one of its `edges`."""
+
+    meaning: str
+    """What a value says: one sentence."""
+    name: str = ""
+    """Its name in the table. By default that of the program, with that of the array if there are several columns. A
+    program that the user gives another name has these default names.
+    """
+    missing: float | None = None
+    """The value that is null in the table; None if none is. For the type `id` it is -1."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a plan predicts the seconds of a program from: measured in one block on two threads of a CPU."""
+
+    entry: float
+    """Seconds for each entry that a superstep reads."""
+    vertex: float = 0.0
+    """Seconds for each vertex in a superstep."""
+    threads: float = -0.6
+    """Exponent of the number of threads. The default is that of GAP's code from 2 to 16 threads on R-MAT 20."""
+    in_all: bool = False
+    """Whether these are the seconds of all supersteps together."""
+    weighted: bool = False
+    """Whether they were measured on edges with weights; for others they are not known."""
 
 
 class Vertices:
@@ -210,6 +242,12 @@ class Program(ABC):
     numbers of vertices, with -1 for none, which are published as ids.
     """
 
+    columns: ClassVar[Mapping[str, Column]] = {}
+    """The arrays of the state that are published, and what is said of them and of `edges`. By default all of them."""
+
+    cost: ClassVar[Cost | None] = None
+    """What a plan predicts its seconds from; None if they are not known before it runs."""
+
     constant: ClassVar[tuple[str, ...]] = ()
     """Names of arrays of the state that do not change: `apply` leaves them out."""
 
@@ -380,3 +418,13 @@ class Program(ABC):
     def steps(self) -> int | None:
         """Number of supersteps after which the run ends in any case, or None."""
         return None
+
+    @property
+    def most_steps(self) -> int | None:
+        """The most supersteps that the parameters allow, for the plan; None if they do not tell."""
+        return self.steps
+
+    @property
+    def likely_steps(self) -> int | None:
+        """How many of `most_steps` a run mostly takes, for the plan."""
+        return self.most_steps

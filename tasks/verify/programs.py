@@ -278,6 +278,11 @@ def _all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any])
         raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
 
 
+def has_distance_table(record: Mapping[str, Any]) -> bool:
+    """Whether a program filled the table of distances."""
+    return bool(record["parameters"].get("table")) and "hop_plot" in (record.get("facts") or {})
+
+
 def check_distance_table(
     out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None
 ) -> tuple[str, bool]:
@@ -286,7 +291,7 @@ def check_distance_table(
 
     `arcs` as for `check_programs`.
     """
-    record = next(record for record in manifest["programs"] if record["name"] == "distances")
+    record = next(record for record in manifest["programs"] if has_distance_table(record))
     known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
     if known is None:
         return "not checked without the input, which has directions", True

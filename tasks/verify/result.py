@@ -20,7 +20,7 @@ from .attributes import check_attributes
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .programs import arcs_known, check_distance_table, check_programs
+from .programs import arcs_known, check_distance_table, check_programs, has_distance_table
 from .reading import Flaw, Int, reject
 from .tables import (
     EdgeTable,
@@ -197,7 +197,7 @@ def _check_programs(
         return arcs_known(manifest, vertices, path, live)
 
     checklist.run("programs", lambda: check_programs(manifest, edges, vertices, arcs()))
-    if any(one["name"] == "distances" and one["parameters"].get("table") for one in manifest["programs"]):
+    if any(has_distance_table(record) for record in manifest["programs"]):
         checklist.run("distances", lambda: check_distance_table(folder, manifest, edges, vertices, arcs()))
 
 

@@ -36,7 +36,7 @@ from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 from benchmarks.updates import update
 
 from edgemill.tasks.bands.filtering import CoarseFilter
-from edgemill.tasks.programs.shipped import Betweenness
+from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.update.updating import Updated, update_order

@@ -18,6 +18,7 @@ import reference
 import tutorial
 from backends import devices
 from edgemill.pipeline import cli
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
 from edgemill.tasks.publish.writing import VALUE_COLUMNS
@@ -29,6 +30,7 @@ PAGES = [
     *(DOCS.parent / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
 ]
 SETTINGS = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
+SETTINGS |= {f"{name}.{key}" for name, program in every_shipped().items() for key in program.parameters}
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,7 @@ def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
     manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
     if path.name == "json.md":  # keys of documents, which tests/pipeline/cli/test_summary.py holds to what is printed
         manifest |= set(re.findall(r"`(input\.[a-z_]+)`", page))
-    for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
+    for section, name in re.findall(rf"\b({'|'.join([*SECTIONS, *every_shipped()])})\.([a-z_]+)\b(?![\w/.(…])", page):
         if f"{section}.{name}" not in SETTINGS | manifest and name not in (
             "py",
             "md",

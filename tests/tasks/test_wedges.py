@@ -16,7 +16,7 @@ from edgemill.tasks.estimate import cliques, wedges
 from edgemill.tasks.estimate.wedges import Draws, Interval
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Entries, cut_blocks, run_blocks
-from edgemill.tasks.programs.shipped import Coreness
+from edgemill.tasks.programs.shipped.coreness import Coreness
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
 from known_graphs import SKIP_REASON, KnownGraph, known_graphs

@@ -119,6 +119,15 @@ class ProgramRecord(Record):
     """Facts of the whole graph by name, see docs/programs.md; of programs that search from many sources."""
     edge_columns: list[str] = Field(default_factory=list)
     """Columns that it added to the table of edges."""
+    meanings: dict[str, str] = Field(default_factory=dict)
+    """What the values of each of its columns say."""
+    id_columns: list[str] = Field(default_factory=list)
+    """Those of its columns that hold ids of vertices."""
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether it filled the table of distances."""
+        return bool(self.parameters.get("table")) and "hop_plot" in self.facts
 
 
 def _table_file(path: str) -> str:

@@ -127,7 +127,7 @@ class VertexComparison:
             raise UsageError(f"tolerance must be a number of at least 0, got {tolerance}")
         self._sides, self._tolerance = (old, new), tolerance
         kinds = {name: new.vertices.schema.field(name).type for name in columns}
-        of_ids = {name for record in new.manifest.programs for name in record.columns if holds_ids(record.name, name)}
+        of_ids = {name for record in new.manifest.programs for name in record.columns if holds_ids(record, name)}
         self._columns = {name: _Column(name, kinds[name], name in of_ids, tolerance) for name in columns}
         self._count = dict.fromkeys(CHANGES, 0)
         fields = [new.vertices.schema.field("id"), pa.field("change", pa.string())]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +17,9 @@ from ....tasks.inputs.sources import Source, SourceFile
 from ....tasks.storage.passwords import without_passwords
 from ...frames.frame_input import VERTICES
 from ...output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
-from ...programs.catalogue import CATALOGUE, LAMBDA
-from ...programs.own import names_of
+from ...programs.declared import LAMBDA, names_of
 from ...settings.models import SECTIONS, Settings
+from ...settings.program_sections import sections_of
 from .input_record import frame_record
 
 if TYPE_CHECKING:
@@ -41,8 +40,10 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
     "partitioning": (),
     "bounding": (),
     "programs": ("order",),
-} | {entry.section: () for entry in CATALOGUE.values() if entry.section is not None}
-"""Sections of settings on which a result depends, with the settings in them on which it does not depend."""
+}
+"""Sections of settings on which a result depends, with the settings in them on which it does not depend. It depends on
+those of its programs, too.
+"""
 
 
 def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
@@ -94,14 +95,14 @@ def differences(manifest: Manifest, settings: Settings) -> list[str]:
     made, here = manifest.versions.get("edgemill"), version("edgemill")
     if made != here:
         found.append(f"it was made by edgemill {made}, and this is {here}")
-    then, now = _relevant(manifest.settings), _relevant(settings.model_dump())
-    then = {name: default for name, default in _defaults().items() if name in now} | then
+    then, now = (_relevant(one, _programs(one)) for one in (manifest.settings, settings.model_dump()))
+    then = {name: default for name, default in _defaults(settings).items() if name in now} | then
     for name in sorted(then.keys() | now.keys()):
         if then.get(name) != now.get(name):
             found.append(f"{name} was {_shown(then.get(name))}, and is {_shown(now.get(name))} now")
     digests = {program.name: program.sha256 for program in manifest.programs if program.source is not None}
-    for name, program in settings.own_programs.items():
-        if digests.get(name, program.sha256) != program.sha256:
+    for name, program in settings.requested_programs.items():
+        if program.is_own and digests.get(name, program.sha256) != program.sha256:
             found.append(f"the module of the program {name}, {program.place}, has changed")
     return found
 
@@ -189,15 +190,14 @@ def _file_differences(
     return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
 
 
-@cache
-def _defaults() -> dict[str, Any]:
+def _defaults(settings: Settings) -> dict[str, Any]:
     """Values of settings that a result of this version may lack, as the code gained them later. Ids are texts."""
-    return _relevant(
-        {
-            section: {name: own.get_default(call_default_factory=True) for name, own in model.model_fields.items()}
-            for section, model in SECTIONS.items()
-        }
-    )
+    of_programs = sections_of(type(settings))
+    values = {
+        section: {name: own.get_default(call_default_factory=True) for name, own in model.model_fields.items()}
+        for section, model in {**SECTIONS, **of_programs}.items()
+    }
+    return _relevant(values, of_programs)
 
 
 def _column(name: str | None) -> str:
@@ -215,12 +215,17 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _relevant(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _programs(settings: Mapping[str, Any]) -> list[str]:
+    """The names of the programs that run."""
     programs = settings.get("programs", {})
-    own = {*programs.get("run", ()), *names_of(programs.get("own", ()))} - CATALOGUE.keys() - {LAMBDA}
+    return sorted({*programs.get("run", ()), *names_of(programs.get("own", ()))} - {LAMBDA})
+
+
+def _relevant(settings: Mapping[str, Any], programs: Iterable[str]) -> dict[str, Any]:
+    """The values on which a result with these programs depends, by dotted names."""
     found = {
         f"{section}.{name}": list(value) if isinstance(value, tuple) else value  # as JSON has it
-        for section, ignored in {**_IGNORED, **{name: () for name in sorted(own)}}.items()
+        for section, ignored in {**_IGNORED, **dict.fromkeys(programs, ())}.items()
         for name, value in settings.get(section, {}).items()
         if name not in ignored
     }

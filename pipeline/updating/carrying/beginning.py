@@ -81,7 +81,8 @@ def written_otherwise(call: Call, base: Result) -> bool:
     then, now = base.manifest.settings.get("output", {}), call.settings.output
     if (then.get("compression"), then.get("row_group_rows")) != (now.compression, now.row_group_rows):
         return True
-    names, ran = call.settings.programs.vertex_programs, {own.name: own.parameters for own in base.manifest.programs}
+    settings, names = call.settings, call.settings.programs.vertex_programs
+    ran = {own.name: (own.parameters, own.source, own.sha256) for own in base.manifest.programs}
     if not names or set(names) != set(ran):
         return bool(names or ran)
     read, reads = base.manifest.input, call.settings.input
@@ -89,9 +90,10 @@ def written_otherwise(call: Call, base: Result) -> bool:
         return True  # directions and weights may have changed where no edge has
     if not all(own.converged for own in base.manifest.programs):
         return True
-    from ...programs.making import parameters_of  # loads the kernels of programs
-
-    return any(parameters_of(name, call.settings) != ran[name] for name in names)
+    return any(
+        (settings.parameters_of(name), own.place if own.is_own else None, own.sha256) != ran[name]
+        for name, own in settings.requested_programs.items()
+    )
 
 
 def tell(call: Call, went: Outcome, base: Result) -> None:

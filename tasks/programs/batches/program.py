@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..program import State, Vertices, View
+from ..program import Column, State, Vertices, View
 
 Facts: TypeAlias = Mapping[str, Any]
 """Facts of the whole graph by name, as JSON values."""
@@ -141,16 +141,20 @@ class SourceProgram(ABC):
     state: ClassVar[Mapping[str, str]]
     """Names and types of the arrays of the result."""
 
+    columns: ClassVar[Mapping[str, Column]] = {}
+    """See `Program.columns`."""
+
     search: ClassVar[Literal["paths", "levels"]]
     """What a search finds: `paths`, see `PathsFound`; `levels`, see `LevelsFound`."""
 
     view: ClassVar[View] = "in"
     """See `Program.view`. Searches follow edges in their direction."""
 
+    edges: ClassVar[Mapping[str, str]] = {}
     along: ClassVar[str] = ""
     weighs: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = False
-    """As for `Program`: weights of edges are not used."""
+    """As for `Program`: it has no columns of edges, and uses no weights."""
 
     sources: int | None
     """Number of sources; None for all vertices."""

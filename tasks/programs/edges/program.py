@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ..program import Array, State, Vertices
+from ..program import Array, Column, State, Vertices
 
 
 class EdgeProgram(ABC):
@@ -18,6 +18,9 @@ class EdgeProgram(ABC):
 
     edges: ClassVar[Mapping[str, str]]
     """Names and types of the columns: `bool`, `int32`, `int64`, `float32`, `float64`."""
+
+    columns: ClassVar[Mapping[str, Column]] = {}
+    """What is said of these columns, by name."""
 
     @abstractmethod
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:

@@ -1,32 +1,22 @@
-"""The vertex programs of edgemill, one module each.
+"""The vertex programs of edgemill: a module is a program, whose name in the settings is that of the module.
 
-Start with `components`, the shortest. May import `programs.program`, `batches.program`, `edges.program`
-and NumPy only.
+The public subclass of `Program`, `SourceProgram` or `EdgeProgram` in it declares everything. Start with `components`,
+the shortest. May import what a program needs of `programs`, kernels, NumPy, and `Field` of pydantic for the limits of
+parameters.
 """
 
-from .betweenness import Betweenness
-from .clustering import LocalClustering
-from .components import Components
-from .cores import Coreness
-from .distances import Distances
-from .hubs import Hits
-from .labels import LabelPropagation
-from .paths import BreadthFirst, ShortestPaths
-from .ranks import PageRank
-from .similarity import Similarity
-from .strong import StrongComponents
+from __future__ import annotations
 
-__all__ = [
-    "Betweenness",
-    "BreadthFirst",
-    "Components",
-    "Coreness",
-    "Distances",
-    "Hits",
-    "LabelPropagation",
-    "LocalClustering",
-    "PageRank",
-    "ShortestPaths",
-    "Similarity",
-    "StrongComponents",
-]
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """The class of a program by its name, such as `StrongComponents`."""
+    if not name.startswith("_"):
+        for module in iter_modules(__path__):
+            found = getattr(import_module(f"{__name__}.{module.name}"), name, None)
+            if getattr(found, "__module__", "") == f"{__name__}.{module.name}":
+                return found
+    raise AttributeError(f"module {__name__!r} has no program {name!r}")

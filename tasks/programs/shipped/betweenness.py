@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from ..batches.program import Facts, PathsFound, Sample, SourceProgram
-from ..program import State, Vertices
+from ..program import Column, State, Vertices
 
 DOUBT = 0.05
 """Probability with which the bound for all vertices may fail."""
@@ -14,7 +16,7 @@ DOUBT = 0.05
 
 @dataclass(frozen=True)
 class Betweenness(SourceProgram):
-    """The share of shortest paths between other vertices that lead through a vertex.
+    """Betweenness: the share of shortest paths between other vertices that lead through a vertex.
 
     *Source.* Freeman, "A set of measures of centrality based on betweenness", Sociometry 40, 1977; Brandes, "A faster
     algorithm for betweenness centrality", 2001. With k sources: Brandes and Pich, "Centrality estimation in large
@@ -41,12 +43,20 @@ class Betweenness(SourceProgram):
     twice; 8 × `batch` bytes a vertex, and 12 for each level of a batch that the vertex is in.
     """
 
-    sources: int | None = None
-    seed: int = 0
-    batch: int = 64
+    sources: Annotated[int | None, Field(ge=2)] = None
+    """Estimate from this many random vertices, with intervals; null: from all vertices, exactly."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Selects the random vertices."""
+    batch: Annotated[int, Field(ge=1, le=64)] = 64
+    """Sources searched from at once; each takes 8 bytes a vertex."""
     normalized: bool = True
+    """Divide by the number of pairs of other vertices; false: sums over pairs."""
 
     state: ClassVar = {"betweenness": "float64", "error": "float64"}
+    columns: ClassVar = {
+        "betweenness": Column("The share of the shortest paths between others through the vertex.", "betweenness"),
+        "error": Column("Half the width of its interval; 0 with all sources.", "betweenness_error"),
+    }
     search = "paths"
 
     def finish(self, v: Vertices, found: PathsFound, sample: Sample, mutual: bool) -> tuple[State, Facts]:

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..program import Array, Program, State, Totals, Vertices
+from ..program import Array, Column, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
 class LocalClustering(Program):
-    """The share of the possible edges between a vertex's neighbours that exist.
+    """Local clustering coefficient: the share of the possible edges between a vertex's neighbours that exist.
 
     *Source.* Watts and Strogatz, "Collective dynamics of 'small-world' networks", Nature 393, 1998; directed as in LDBC
     Graphalytics (LCC; Iosup et al., PVLDB 9(13), 2016).
@@ -26,6 +26,11 @@ class LocalClustering(Program):
     """
 
     state: ClassVar = {"links": "int64", "clustering": "float64"}
+    columns: ClassVar = {
+        "clustering": Column(
+            "Edges between neighbours of the vertex over possible ones; 0 for fewer than two neighbours.", "clustering"
+        )
+    }
     combine = "links"
     view = "either"
 

@@ -10,12 +10,12 @@ import numpy as np
 from ....kernels.cpu.alone.components import components
 from ....kernels.cpu.programs.reached import lower
 from ....kernels.graph import IntArray
-from ..program import Array, Forms, Found, Program, State, Totals, Vertices, WholeGraph
+from ..program import Array, Column, Cost, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 
 
 @dataclass(frozen=True)
 class Components(Program):
-    """Weakly connected components: vertices joined by edges in any direction.
+    """Connected components, ignoring directions.
 
     *Source.* Within a block, union-find with sampling: Sutton, Ben-Nun and Barak, "Optimizing parallel graph
     connectivity computation via subgraph sampling" (Afforest), IPDPS 2018. Between blocks, propagation of the smallest
@@ -29,7 +29,11 @@ class Components(Program):
     vertices of components whose label decreases in a superstep.
     """
 
-    state: ClassVar = {"component": "int64"}
+    state: ClassVar = {"component": "id"}
+    columns: ClassVar = {
+        "component": Column("The smallest id in the connected component of the vertex.", "weak_component")
+    }
+    cost = Cost(7e-10, in_all=True)
     combine = "min"
     view = "both"
     senders = "changed"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from ..batches.program import NORMAL_95, UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram
-from ..program import Array, State, Vertices
+from ..program import Array, Column, State, Vertices
 
 MOST_LEVELS = 1000
 """The most distances that the hop plot lists."""
@@ -17,8 +18,10 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True)
 class Distances(SourceProgram):
-    """Distances between vertices, in edges: how close a vertex is to all others, how far the farthest is, and how many
-    pairs are how far apart.
+    """Closeness and eccentricity of vertices; diameter, radius and hop plot of the graph in the manifest.
+
+    Distances are in edges: how close a vertex is to all others, how far the farthest is, and how many pairs are how far
+    apart.
 
     *Source.* Searches: Then et al., "The more the merrier", PVLDB 8(4), 2014. Closeness: Wasserman and Faust, "Social
     network analysis", 1994, equation 5.23; with k sources: Eppstein and Wang, "Fast approximation of centrality",
@@ -45,13 +48,27 @@ class Distances(SourceProgram):
     each batch every entry is read in a few levels, with `batch` / 8 bytes each; 3 × `batch` / 8 bytes a vertex.
     """
 
-    sources: int | None = None
-    seed: int = 0
-    batch: int = 512
+    sources: Annotated[int | None, Field(ge=2)] = None
+    """Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Selects the random vertices."""
+    batch: Annotated[int, Field(ge=64, le=512, multiple_of=64)] = 512
+    """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
     wasserman_faust: bool = True
+    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
     table: bool = False
+    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
 
     state: ClassVar = {"closeness": "float64", "error": "float64", "eccentricity": "int32", "slack": "int32"}
+    columns: ClassVar = {
+        "closeness": Column(
+            "1 over the mean distance from the vertices that reach it, times the share of vertices that do.",
+            "closeness",
+        ),
+        "error": Column("Half the width of the interval of `closeness`; 0 with all sources.", "closeness_error"),
+        "eccentricity": Column("The largest distance to a vertex that it reaches, or a lower bound.", "eccentricity"),
+        "slack": Column("What the upper bound adds; 0: exact; -1: no upper bound.", "eccentricity_slack"),
+    }
     search = "levels"
 
     def finish(self, v: Vertices, found: LevelsFound, sample: Sample, mutual: bool) -> tuple[State, Facts]:

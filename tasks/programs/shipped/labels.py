@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from ..program import Array, Program, State, Totals, Vertices
+from ..program import Array, Column, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
 class LabelPropagation(Program):
-    """Communities: in each superstep a vertex takes the most frequent label of its neighbours.
+    """Communities by label propagation: each vertex repeatedly takes the most frequent label of its neighbours.
 
     *Source.* Raghavan, Albert and Kumara, "Near linear time algorithm to detect community structures in large-scale
     networks", Phys. Rev. E 76, 2007, in the deterministic and synchronous form of LDBC Graphalytics (CDLP; Iosup et
@@ -27,9 +28,11 @@ class LabelPropagation(Program):
     forever. *Cost.* A superstep reads every entry; if few labels have changed, only the rows with these neighbours.
     """
 
-    iterations: int = 10
+    iterations: Annotated[int, Field(ge=1)] = 10
+    """Most supersteps; it stops earlier once no label changes."""
 
-    state: ClassVar = {"label": "int64"}
+    state: ClassVar = {"label": "id"}
+    columns: ClassVar = {"label": Column("The label of the vertex's community: an id.", "label")}
     combine = "mode"
     view = "both"
     senders = "changed"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ....kernels.graph import Topology
 from ...programs import Entries
 from ...programs.local_runs import run_in_one_block
-from ...programs.shipped import Components
+from ...programs.shipped.components import Components
 from ..merging import Change
 
 Numbers = NDArray[np.int64]

@@ -18,12 +18,13 @@ from edgemill.pipeline.calls.keywords import RunKeywords
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.messages.setting_names import SettingOrigin, naming_keywords, with_flags, with_keywords
 from edgemill.pipeline.messages.suggesting import did_you_mean
-from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS, SHORT_NAMES
 from made import made
 
 EVERY = [f"{section}.{name}" for section, model in SECTIONS.items() for name in model.model_fields]
+EVERY += [f"{name}.{key}" for name, program in every_shipped().items() for key in program.parameters]
 
 
 def call(*arguments: str) -> Result:
@@ -141,10 +142,10 @@ def test_functions_name_keywords_and_functions(call: str, results: dict[str, api
     assert not re.search(r"--[a-z]|\bedgemill [a-z]+ (lists|matches)|--set", told), told
     function = call.partition(",")[0]
     named = re.findall(r"\b([a-z_]+)=", told)
-    if function in CATALOGUE:
+    if function in every_shipped():
         assert {*named} <= {*inspect.signature(getattr(api, function)).parameters, *RunKeywords.__annotations__}, told
     elif function in ("mine", "run", "update", "estimate"):
-        assert {*named} <= {*KEYWORDS, *SECTIONS}, told
+        assert {*named} <= {*KEYWORDS, *SECTIONS, *every_shipped()}, told
 
 
 def test_a_command_names_flags_where_python_names_keywords(results: dict[str, api.Result]) -> None:

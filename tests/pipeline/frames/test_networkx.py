@@ -20,7 +20,7 @@ import strategies
 from edgemill.pipeline.dispatch import backend
 from edgemill.pipeline.dispatch.graph import CountedGraph
 from edgemill.pipeline.dispatch.info import get_info
-from edgemill.tasks.programs.shipped import Coreness
+from edgemill.tasks.programs.shipped.coreness import Coreness
 from examples import examples
 from support_path import SUPPORT_PATH
 

@@ -20,12 +20,13 @@ from edgemill.pipeline.plan.choice import make_plan, plan_run, plan_without_samp
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms
-from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS, PROGRAMS
+from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS
 from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.run.result_manifest import plan_record
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.streaming import StreamCost
 from edgemill.tasks.programs.streaming.cost import LINK_RATE
 
@@ -201,7 +202,7 @@ def test_a_run_without_a_sample_predicts_from_its_counts(rows: Path) -> None:
         rows=10**9, self_loops=0, duplicates=0, nulls_dropped=0, edges=10**9, vertices=10**7, triangles=None
     )
     assert plan_record(plan, counts).programs == {
-        "components": pytest.approx(PROGRAM_SECONDS + 1 + 2e9 * PROGRAMS["components"].entry, rel=1e-3)
+        "components": pytest.approx(PROGRAM_SECONDS + 1 + 2e9 * Components.cost.entry, rel=1e-3)
     }
 
 

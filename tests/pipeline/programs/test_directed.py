@@ -19,14 +19,16 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.tasks.verify import programs as verify_programs
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import arcs_of_input, check_strong_components
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
-WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in entry.vertices and not entry.edges]
+WITHOUT_SOURCE = [
+    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+]
 ALL = ("lambda", *WITHOUT_SOURCE)
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
@@ -94,8 +96,7 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
     assert told["programs"] == (
         "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
-        "pagerank, labels, clustering, betweenness, distances, hits, "
-        "strong_components"
+        "betweenness, clustering, distances, hits, labels, pagerank, strong_components"
     )
 
 
@@ -184,7 +185,7 @@ def test_what_is_kept_keeps_directions(rows: Path, alone: Result, tmp_path: Path
     assert any((tmp_path / "kept").rglob("*"))
     result = mine(rows, tmp_path / "out", programs=programs, directed=True, checkpoint=checkpoint, **QUIET)
     assert "restore" in {stage.stage for stage in result.manifest.stages}
-    columns = [column.name for name in programs[1:] for column in CATALOGUE[name].columns]
+    columns = [column.name for name in programs[1:] for column in every_shipped()[name].columns]
     expected = alone.vertices.to_table().select(["id", "degree", "triangles", "lambda", "component", *columns])
     assert result.vertices.to_table().equals(expected)
 

@@ -101,6 +101,6 @@ def test_what_is_refused(result: Result, rows: Path, tmp_path: Path, monkeypatch
         mine(rows, tmp_path / "out", programs=("distances",), **HOW)
     assert not (tmp_path / "out").exists()
     small = mine(rows, tmp_path / "out", programs=("components",), **HOW)  # the program does not run
-    with pytest.raises(UsageError, match=r'run again with programs=\["distances"\] and table=True'):
+    with pytest.raises(UsageError, match=r'run again with programs=\["distances"\] and distances=\{"table": True\}'):
         _ = small.distances
     assert "closeness" in package.distances(GRAPH, device="cpu").schema.names

@@ -12,28 +12,25 @@ import pandas as pd
 import pytest
 
 import edgemill
-from edgemill.pipeline.calls import programs
 from edgemill.pipeline.calls.keywords import RunKeywords
-from edgemill.pipeline.programs.catalogue import CATALOGUE
-from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.programs.declared import every_shipped
 
 GRAPH = nx.karate_club_graph()
 QUIET: dict[str, Any] = {"device": "cpu"}
 
 
 def test_every_program_has_a_function() -> None:
-    for name, entry in CATALOGUE.items():
+    for name, program in every_shipped().items():
         function = getattr(edgemill, name)
-        assert function is getattr(programs, name)
+        assert function is getattr(edgemill.pipeline, name) and function.__name__ == name
         parameters = {
             parameter.name: parameter.default
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind is parameter.KEYWORD_ONLY
         }
-        model = {} if entry.section is None else SECTIONS[entry.section].model_fields
-        of_all = {"client": None, "progress": None}
-        assert parameters == {field: info.default for field, info in model.items()} | of_all
-        assert all(f"`{column.name}`" in function.__doc__ for column in (*entry.columns, *entry.edges))
+        own = {key: None if one.default is ... else one.default for key, one in program.parameters.items()}
+        assert parameters == own | {"client": None, "progress": None}
+        assert all(f"`{column.name}`" in function.__doc__ for column in (*program.columns, *program.edge_columns))
 
 
 def test_columns_by_id() -> None:
@@ -52,7 +49,7 @@ def test_parameters_and_settings() -> None:
     with pytest.raises(edgemill.UsageError, match=r"^damping: must be"):
         edgemill.pagerank(GRAPH, damping=2, **QUIET)
     with pytest.raises(edgemill.UsageError, match=r"edgemill\.labels runs labels alone: use edgemill\.run"):
-        edgemill.labels(GRAPH, programs=("pagerank",))  # type: ignore[call-arg]
+        edgemill.labels(GRAPH, programs=("pagerank",))
 
 
 @pytest.mark.parametrize(
@@ -74,19 +71,14 @@ def test_a_mistyped_keyword_is_a_type_error(function: Callable[..., Any], keywor
     assert isinstance(caught.value, edgemill.UsageError) and keyword in str(caught.value)
 
 
-def test_type_checkers_know_the_keywords() -> None:
-    """The parameters of a program, those of all runs, and no other: as a checker reads them."""
-    for name in CATALOGUE:
-        function = getattr(edgemill, name)
-        own, more = inspect.signature(function).parameters, get_type_hints(RunKeywords)
-        assert own["settings"].annotation == "Unpack[RunKeywords]"
-        assert {"where", "directed", "workers", "output", "vertices"} <= more.keys()
-        assert not {"programs", "program", "pagerank", "damping"} & more.keys()
-        assert not own.keys() & more.keys()  # a checker refuses a name that is in both
+def test_keywords_of_all_runs_are_not_those_of_programs() -> None:
+    of_all = get_type_hints(RunKeywords).keys()
+    assert {"where", "directed", "workers", "output", "vertices"} <= of_all
+    assert not {"programs", "program", "pagerank", "damping"} & of_all
 
 
 def test_run_takes_a_list() -> None:
-    with edgemill.run(GRAPH, programs=["components", "labels"], labels={"iterations": 2}, **QUIET) as result:
+    with edgemill.run(GRAPH, programs=["components", "labels"], **QUIET | {"labels": {"iterations": 2}}) as result:
         assert [record.name for record in result.manifest.programs] == ["components", "labels"]
         assert result.manifest.programs[1].parameters == {"iterations": 2}
         assert set(result.vertices.to_table()["weak_component"].to_pylist()) == {0}

@@ -116,7 +116,7 @@ def test_another_parameter_is_another_state(rows: Path, tmp_path: Path, monkeypa
         with pytest.raises(TypeError):
             mine(rows, tmp_path / "out", **how)
     told = _told(monkeypatch)
-    result = mine(rows, tmp_path / "out", **how, labels={"iterations": 1})
+    result = mine(rows, tmp_path / "out", **how | {"labels": {"iterations": 1}})
     refused = [own["reason"] for own in told if own["event"] == "checkpoint_refused"]
     assert refused and all("made with another choice of parameters of labels" in reason for reason in refused)
     assert result.manifest.programs[0].supersteps == 1

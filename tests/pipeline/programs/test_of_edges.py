@@ -132,7 +132,7 @@ def _fails(*_: Any) -> Any:
 
 def test_verify_checks_them(result: Result, rows: Path) -> None:
     (checked,) = (check for check in verify(result.place.url, rows).checks if check.name == "programs")
-    assert checked.ok and checked.detail == "as the edges say: labels, similarity; not checked: within, share"
+    assert checked.ok and checked.detail == "as the edges say: similarity, labels; not checked: within, share"
     manifest = verify_tables.read_manifest(result.place)
     vertices = verify_tables.read_vertices(result.place, manifest)
     edges = verify_tables.read_edges(result.place, "src", "dst", vertices, manifest)
@@ -144,7 +144,7 @@ def test_verify_checks_them(result: Result, rows: Path) -> None:
 
 
 def test_views(result: Result, tmp_path: Path) -> None:
-    alike = summaries(result, 3)[1]
+    alike = next(one for one in summaries(result, 3) if one.name == "jaccard")
     table = result.edges.to_table()
     assert (alike.name, alike.rows, alike.others) == ("jaccard", "edges", 0)
     assert alike.top[0][1] == max(table["jaccard"].to_pylist()) and len(alike.top[0][0]) == 2

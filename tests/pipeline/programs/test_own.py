@@ -17,8 +17,8 @@ import runs
 from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.programs import own
-from edgemill.pipeline.settings.sources import as_yaml, settings_of
+from edgemill.pipeline.programs import declared
+from edgemill.pipeline.settings.sources import as_yaml, by_name, settings_of
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")
 SHOWN = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -147,7 +147,7 @@ def test_a_result_is_up_to_date_until_the_module_changes(
     place = str(result.place)
     again = mine(rows, place, **HOW, **REACH)
     assert again.manifest.run == result.manifest.run
-    monkeypatch.setattr(own, "_source_digest", lambda module: "another")
+    monkeypatch.setattr(declared, "_source_digest", lambda module: "another")
     with pytest.raises(UsageError, match="the module of the program reach, my_programs:Reach, has changed"):
         mine(rows, place, **HOW, **REACH)
 
@@ -180,8 +180,8 @@ def test_fields_are_settings(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text(as_yaml(settings))
     assert load_settings(tmp_path / "settings.yaml").model_dump() == settings.model_dump()
     named: Any = load("near.source=7", own=("near=my_programs:Reach", "components:Smallest"), run="near,components")
-    assert named.programs.vertex_programs == ("components", "near", "smallest")
-    assert [column.name for column in named.entry("near").columns] == ["near_hops", "near_via"]
+    assert named.programs.vertex_programs == ("near", "components", "smallest")
+    assert [column.name for column in named.program("near").columns] == ["near_hops", "near_via"]
 
 
 def test_ids_on_the_command_line_stay_text() -> None:
@@ -290,8 +290,8 @@ def test_modules_that_fail_are_refused(place: str, message: str) -> None:
 
 
 def test_installed_programs_are_listed_and_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("smallest", "components:Smallest", own.GROUP)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == own.GROUP else [])
+    point = EntryPoint("smallest", "components:Smallest", declared.GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == declared.GROUP else [])
     listed = CliRunner().invoke(edgemill, ["programs", "--program", "my_programs:Reach"]).output
     assert "reach.most (3)" in listed and "reach.source (required)" in listed
     assert "column   smallest (id): `component` of components:Smallest." in listed
@@ -320,9 +320,9 @@ def test_workers_need_the_module(rows: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_workers_need_the_same_version() -> None:
-    (found,) = own.find_own(["my_programs:Reach"]).values()
-    assert own.check_importable([("reach", found.place, found.sha256)]) is None
-    assert "another version there" in str(own.check_importable([("reach", found.place, "0" * 64)]))
+    (found,) = declared.find_programs(["my_programs:Reach"]).values()
+    assert declared.check_importable([("reach", found.place, found.sha256)]) is None
+    assert "another version there" in str(declared.check_importable([("reach", found.place, "0" * 64)]))
 
 
 def test_the_program_of_edges_on_the_page() -> None:
@@ -330,3 +330,97 @@ def test_the_program_of_edges_on_the_page() -> None:
 
     found = package.try_program(edges_of_mine.Overlap(), [(1, 2), (2, 3), (1, 3), (3, 4)])
     assert found == {"overlap": {(1, 2): 0.5, (1, 3): 0.5, (2, 3): 0.5, (3, 4): 0.0}}
+
+
+DECLARED = """
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import pydantic
+import edgemill
+
+
+@dataclass(frozen=True)
+class Marked(edgemill.Program):
+    \"\"\"Whether a vertex is one of several, and how many of its neighbours are.\"\"\"
+
+    vertices: edgemill.VertexIds = ()
+    \"\"\"The vertices.\"\"\"
+    times: Annotated[int, pydantic.Field(ge=1)] = 2
+    \"\"\"What is multiplied.\"\"\"
+
+    state = {"marked": "bool", "near": "float64", "scratch": "int64"}
+    columns = {"marked": edgemill.Column("Whether it is."), "near": edgemill.Column("How many are.", "close_by", 0.0)}
+    cost = edgemill.Cost(entry=1.0)
+    combine = "sum"
+    view = "either"
+    steps = 1
+
+    def start(self, v):
+        return {"marked": np.isin(v.number, self.vertices), "near": v.full(0.0), "scratch": v.number}, v.full(1.0)
+
+    def emit(self, v):
+        return v.marked * float(self.times)
+
+    def apply(self, v, got, t):
+        return {"marked": v.marked, "near": got, "scratch": v.scratch}, got
+"""
+
+
+def test_a_program_declares_its_columns_and_cost(rows: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / "declaring.py").write_text(DECLARED, encoding="utf-8")
+    how: dict[str, Any] = HOW | {"programs": "marked", "program": "declaring:Marked"}
+    result = mine(rows, tmp_path / "out", **how | {"marked": {"vertices": [1, 3, 9]}})
+    assert result.vertices.to_table().select(["id", "marked_marked", "close_by"]).to_pydict() == {
+        "id": [1, 2, 3, 4, 5, 8, 9],
+        "marked_marked": [True, False, True, False, False, False, True],
+        "close_by": [2, 4, 2, 2, None, 2, None],
+    }
+    assert "marked_scratch" not in result.vertices.schema.names
+    (record,) = result.manifest.programs
+    assert record.meanings == {"marked_marked": "Whether it is.", "close_by": "How many are."}
+    assert record.parameters == {"vertices": ["1", "3", "9"], "times": 2}
+    listed = CliRunner().invoke(edgemill, ["programs", "--program", "declaring:Marked"]).output
+    assert "setting  marked.times (2): What is multiplied." in listed
+    assert "column   close_by (double): How many are." in listed
+    plan = package.make_plan(settings_of(by_name(rows, tmp_path / "other", **how)))
+    assert plan.programs is not None and plan.programs.all_seconds["marked"] == pytest.approx(12, rel=0.1)
+    other = by_name(rows, tmp_path / "other", **how | {"program": "near=declaring:Marked", "programs": "near"})
+    assert [column.name for column in settings_of(other).program("near").columns] == ["near_marked", "near_near"]
+    with pytest.raises(UsageError, match=r"marked\.times: must be greater than or equal to 1, got 0"):
+        mine(rows, tmp_path / "other", **how | {"marked": {"times": 0}})
+    with pytest.raises(package.InputError, match=r"marked\.vertices: no vertex has the id '6'"):
+        mine(rows, tmp_path / "other", **how | {"marked": {"vertices": "6"}})
+
+
+def test_a_program_of_edgemill_can_be_one_of_the_user(tmp_path: Path) -> None:
+    """With the same parameters it has the same values, in columns that have its new name."""
+    edges = pa.table({"src": [1, 2, 3, 3, 4, 8], "dst": [2, 3, 1, 4, 5, 9], "w": [1.0, 2.0, 0.5, 1.0, 0.0, 1.0]})
+    shipped = declared.every_shipped()
+    given: dict[str, Any] = {}
+    for name, program in shipped.items():
+        for one in (name, f"own_{name}"):
+            given |= {f"{one}.{vertex}": 1 for vertex in program.vertices}
+    how: dict[str, Any] = {"device": "cpu", "report": False, "weight_column": "w", "directed": True}
+    how |= {"programs": ("lambda", *shipped), "program": [f"own_{name}={own.place}" for name, own in shipped.items()]}
+    result = mine(edges, tmp_path / "out", **how, **given)
+    again = {name: settings_of(by_name("a", "b", **how, **given)).program(f"own_{name}") for name in shipped}
+    for which, table in (("columns", result.vertices.to_table()), ("edge_columns", result.edges.to_table())):
+        for name, program in shipped.items():
+            for one, other in zip(getattr(program, which), getattr(again[name], which), strict=True):
+                assert table[one.name].equals(table[other.name]), other.name
+    records = {record.name: record for record in result.manifest.programs}
+    assert records["own_bfs"].source == shipped["bfs"].place and records["bfs"].source is None
+    assert runs.flaws(tmp_path / "out") == []
+
+
+def test_strong_components_by_the_name_of_its_class(rows: Path, tmp_path: Path) -> None:
+    place = "strong=edgemill.tasks.programs.shipped:StrongComponents"
+    table = mine(rows, tmp_path / "out", program=place, programs="strong", device="cpu").vertices.to_table()
+    assert table.select(["id", "strong"]).to_pydict() == {
+        "id": [1, 2, 3, 4, 5, 8, 9],
+        "strong": [1, 1, 1, 1, 1, 8, 8],
+    }
+    with pytest.raises(UsageError, match="has no class StrongComponent"):
+        load(own=(place[:-1],), run="strong")

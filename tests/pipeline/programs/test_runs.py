@@ -31,7 +31,7 @@ from edgemill.pipeline.plan import limits
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph
-from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.programs.files import task_bytes
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.run.inputs.up_to_date import differences
@@ -39,11 +39,12 @@ from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
 
-WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in entry.vertices and not entry.edges]
+WITHOUT_SOURCE = [
+    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+]
 ALL = ("lambda", *WITHOUT_SOURCE)
-COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
-COLUMNS += ["betweenness", "betweenness_error", "closeness", "closeness_error", "eccentricity", "eccentricity_slack"]
-COLUMNS += ["hub", "authority", "strong_component"]
+COLUMNS = [column.name for name in WITHOUT_SOURCE for column in every_shipped()[name].columns]
+OF_SOURCES = ["betweenness", "betweenness_error", "closeness", "closeness_error", "eccentricity", "eccentricity_slack"]
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 
@@ -111,13 +112,15 @@ def test_parameters_of_all_programs_are_part_of_a_result(alone: Result) -> None:
     others: dict[str, Any] = {
         "pagerank.damping": 0.5,
         "labels.iterations": 3,
-        "bfs.source": 1,
-        "sssp.delta": 2.0,
         "hits.iterations": 9,
+        "betweenness.sources": 9,
+        "distances.sources": 9,
     }
-    others |= {"betweenness.sources": 9, "distances.sources": 9}
-    assert {name.partition(".")[0] for name in others} == {entry.section for entry in CATALOGUE.values()} - {None}
-    found = differences(alone.manifest, load_settings(None, {"input.path": "a", "output.path": "b"} | others))
+    assert {name.partition(".")[0] for name in others} == {
+        name for name in WITHOUT_SOURCE if every_shipped()[name].parameters
+    }
+    given = {"input.path": "a", "output.path": "b", "programs.run": ALL}
+    found = differences(alone.manifest, load_settings(None, given | others))
     taken = update_settings(alone, {"output.path": "b"})
     for name, value in others.items():
         assert any(line.startswith(f"{name} was ") and line.endswith(f"is {value} now") for line in found)
@@ -224,7 +227,8 @@ def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> Non
 )
 def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Path) -> None:
     result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
-    table = result.vertices.to_table().select(COLUMNS).to_pylist()
+    columns = ["pagerank", "weak_component", "label", "coreness", "clustering", *OF_SOURCES, "hub", "authority"]
+    table = result.vertices.to_table().select([*columns, "strong_component"]).to_pylist()
     alone, pair = (0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 1, 0, 0.5, 0.5)
     two = [(0.5, 1, 1, 1, 0.0, *pair, 1), (0.5, 1, 2, 1, 0.0, *pair, 1)]
     first = [[], [(1.0, 7, 7, 0, 0.0, *alone, 7)], two][len({v for e in edges for v in e})]
@@ -236,9 +240,7 @@ def test_parameters_are_settings(rows: Path, tmp_path: Path) -> None:
         rows,
         tmp_path / "out",
         programs=("lambda", "pagerank", "labels"),
-        pagerank={"damping": 0.5, "iterations": 3},
-        labels={"iterations": 1},
-        **QUIET,
+        **QUIET | {"pagerank": {"damping": 0.5, "iterations": 3}, "labels": {"iterations": 1}},
     )
     assert [(r.name, r.supersteps, r.converged) for r in result.manifest.programs] == [
         ("pagerank", 3, True),
@@ -261,8 +263,8 @@ def test_another_parameter_is_another_result(rows: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("lambda,pagerang", "unknown program 'pagerang'; known programs: lambda, pagerank"),
-        ((), "names no program; known programs: lambda, pagerank"),
+        ("lambda,pagerang", "unknown program 'pagerang'; known programs: lambda, betweenness"),
+        ((), "names no program; known programs: lambda, betweenness"),
         ("lambda,lambda", "names a program twice"),
     ],
 )
@@ -279,7 +281,7 @@ def test_a_tolerance_that_rounding_hides_is_refused() -> None:
 def test_the_command_lists_them() -> None:
     told = CliRunner().invoke(edgemill, ["programs"])
     assert told.exit_code == 0
-    for name, entry in CATALOGUE.items():
+    for name, entry in every_shipped().items():
         assert name in told.output
         assert all(column.name in told.output for column in entry.columns)
     assert "pagerank.damping" in told.output
@@ -309,7 +311,7 @@ def test_show_tells_of_them(alone: Result) -> None:
     shown = CliRunner().invoke(edgemill, ["show", alone.place.url])
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.output.split())
-    assert "programs pagerank (pagerank; " in told and "clustering (clustering; supersteps: 1)" in told
+    assert "pagerank (pagerank; " in told and "clustering (clustering; supersteps: 1)" in told
 
 
 def test_the_page_lists_their_columns() -> None:
@@ -317,10 +319,10 @@ def test_the_page_lists_their_columns() -> None:
     listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
     assert listed == [
         (name, column.name, column.kind)
-        for name, entry in CATALOGUE.items()
-        for column in (*entry.columns, *entry.edges)
+        for name, entry in every_shipped().items()
+        for column in (*entry.columns, *entry.edge_columns)
     ]
-    assert list(dict.fromkeys(name for name, *_ in listed)) == re.findall(r"^\*\*`(\w+)`\*\*", page, flags=re.MULTILINE)
+    assert {name for name, *_ in listed} == {*re.findall(r"^\*\*`(\w+)`\*\*", page, flags=re.MULTILINE)}
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def test_a_vertex_has_its_values(result: Result) -> None:
 
 
 def test_columns_without_values(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"device": "cpu", "programs": ("coreness", "components")}
+    how: dict[str, Any] = {"device": "cpu", "programs": ("components", "coreness")}
     result = mine(runs.write_rows(tmp_path / "rows.parquet", []), tmp_path / "out", **how)
     component, coreness = summaries(result, 3)
     assert (component.groups, component.top, component.ranges) == (0, [], [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
 from edgemill.tasks.verify.programs import check_programs
@@ -226,7 +225,7 @@ def test_a_checkpoint_keeps_weights(alone: Result, listed: Path, tmp_path: Path,
             mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **how)
     result = mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **how)
     assert "restore" in {stage.stage for stage in result.manifest.stages}
-    columns = [column.name for name in programs[1:] for column in CATALOGUE[name].columns]
+    columns = [column.name for name in programs[1:] for column in every_shipped()[name].columns]
     expected = alone.vertices.to_table().select(["id", "degree", "triangles", "lambda", "component", *columns])
     assert result.vertices.to_table().equals(expected)
 
@@ -244,7 +243,7 @@ def _fails(*_: Any) -> Any:
         (
             {"weight_column": None, "input.repeats": "error"},
             UsageError,
-            r"pagerank\.weighted is true, and the edges have no weights: name their column",
+            r"needs weights \(pagerank\.weighted is true\), and the edges have none: name their column",
         ),
         ({"input.repeats": "error"}, InputError, "the edge with a direction between 'v.*' and 'v.*' has 2 rows"),
     ],
@@ -277,7 +276,7 @@ def test_negative_weights_are_refused_where_a_program_forbids_them(tmp_path: Pat
 def test_ids_in_settings(tmp_path: Path) -> None:
     def personal(given: Any) -> Any:
         settings = load_settings(None, {"input.path": "a", "output.path": "b", "pagerank.personal": given})
-        return json.loads(json.dumps(settings.pagerank.model_dump()["personal"]))
+        return settings.parameters_of("pagerank")["personal"]
 
     (tmp_path / "ids.txt").write_text("7\n\n03\n7\n")
     pq.write_table(pa.table({"id": [5, 4], "other": ["a", "b"]}), tmp_path / "ids.parquet")
@@ -297,4 +296,4 @@ def test_ids_in_settings(tmp_path: Path) -> None:
             personal(given)
     given_paths = {"input.path": "a", "output.path": "b", "programs.run": "bfs"}
     text = load_settings(None, given_paths, ["bfs.source=0x1F"])
-    assert text.bfs.source == "0x1F"
+    assert text.parameters_of("bfs") == {"source": "0x1F"}

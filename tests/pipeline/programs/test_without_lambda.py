@@ -15,7 +15,7 @@ from edgemill.pipeline import Result, UsageError, diff, groups_of, ktruss, load_
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.results.notebook.page import page as notebook_page
 from edgemill.tasks.verify.result import verify
 
@@ -167,7 +167,9 @@ def test_a_checkpoint_of_the_graph_is_used(rows: Path, alone: Result, tmp_path: 
 
 
 def test_no_edges_at_all(tmp_path: Path) -> None:
-    programs = [name for name, entry in CATALOGUE.items() if "source" not in entry.vertices and not entry.edges]
+    programs = [
+        name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+    ]
     result = mine(runs.write_rows(tmp_path / "rows.parquet", []), tmp_path / "out", programs=programs, **QUIET)
     assert (result.vertices.count_rows(), result.manifest.input.notes) == (0, [])
 

@@ -386,7 +386,7 @@ def test_directed_programs_are_refused(tmp_path: Path) -> None:
 def test_weights_are_refused_where_programs_may_need_them(tmp_path: Path) -> None:
     edges = rows(cliques()).append_column("cost", pa.array([1.0] * len(cliques())))
     own: dict[str, Any] = {"weight_column": "cost", "device": "cpu", "report": False}
-    base = mine(edges, tmp_path / "base", programs=("lambda", "sssp"), sssp={"source": "0"}, **own)
+    base = mine(edges, tmp_path / "base", programs=("lambda", "sssp"), **own | {"sssp": {"source": "0"}})
     with pytest.raises(UsageError, match="does not keep the weights of its edges, which sssp may need: run the whole"):
         update(base, tmp_path / "out", insert=rows({(0, 50)}))
     made = update(mine(edges, tmp_path / "alone", **own), tmp_path / "out", insert=rows({(0, 50)}), device="cpu")

@@ -28,6 +28,7 @@ from edgemill.pipeline.output.manifest import (
     versions,
     write_manifest,
 )
+from edgemill.pipeline.programs.declared import shipped, shipped_names
 
 Edge = tuple[Any, Any]
 STARTED = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -182,6 +183,7 @@ def _program_record(name: str, columns: list[str], settings: Mapping[str, Any]) 
         name=name,
         parameters=dict(settings),
         columns=columns,
+        id_columns=_id_columns(name),
         supersteps=3,
         converged=True,
         moved=0,
@@ -227,3 +229,9 @@ def _written(folder: Path, name: str, table: pa.Table, rows_per_file: int, rows_
             )
         )
     return outputs
+
+
+def _id_columns(program: str) -> list[str]:
+    """The columns of ids of a program, if it is one of edgemill."""
+    own = shipped(program).columns if program in shipped_names() else ()
+    return [column.name for column in own if column.kind == "id"]

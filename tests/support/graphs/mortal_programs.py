@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 from edgemill.tasks.programs import warm
-from edgemill.tasks.programs.shipped import PageRank
+from edgemill.tasks.programs.shipped.pagerank import PageRank
 
 
 def die_in_a_superstep() -> None:

@@ -15,7 +15,7 @@ from edgemill.tasks.programs import Entries, cut_blocks, run_blocks
 from edgemill.tasks.programs.batches.drawing import drawn_sources
 from edgemill.tasks.programs.batches.forecast import Forecast
 from edgemill.tasks.programs.batches.program import Sample
-from edgemill.tasks.programs.shipped import Betweenness
+from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
 from vertex_programs import Drawn, by_blocks, cut, graphs

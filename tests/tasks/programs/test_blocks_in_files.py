@@ -20,7 +20,10 @@ from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Entries, Outcome, entries_of, run_program
 from edgemill.tasks.programs.delivery import collect_block
 from edgemill.tasks.programs.program import View
-from edgemill.tasks.programs.shipped import BreadthFirst, Coreness, PageRank, ShortestPaths
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
 from edgemill.tasks.programs.streaming import collect_block_in_pieces
 from edgemill.tasks.programs.streaming.building import PIECE_BYTES
 from edgemill.tasks.shards import FileAllocator, MemoryCarrier
@@ -78,7 +81,7 @@ def ran(program: Any, block: Block, home: RangePartitioner, **how: Any) -> Outco
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
-    "program", [PageRank(), BreadthFirst(), Coreness(), ShortestPaths()], ids=lambda p: type(p).__name__
+    "program", [PageRank(), BreadthFirst(0), Coreness(), ShortestPaths(0)], ids=lambda p: type(p).__name__
 )
 def test_programs_over_files(program: Any, directed: bool, tmp_path: Path) -> None:
     random = np.random.default_rng(3)

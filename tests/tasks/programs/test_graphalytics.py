@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 from edgemill.tasks.programs import Program
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    LabelPropagation,
-    LocalClustering,
-    PageRank,
-    ShortestPaths,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.clustering import LocalClustering
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
 from vertex_programs import Drawn, by_blocks
 
 FAR, FAR_AWAY = -1, float("inf")

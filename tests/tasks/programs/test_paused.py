@@ -13,29 +13,27 @@ from edgemill.tasks.ids import identity
 from edgemill.tasks.partition import HashPartitioner
 from edgemill.tasks.programs import Outcome, Program, cut_blocks, run_blocks
 from edgemill.tasks.programs.delivery import NamedColumns
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    Coreness,
-    Hits,
-    LabelPropagation,
-    PageRank,
-    ShortestPaths,
-    StrongComponents,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.hits import Hits
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
+from edgemill.tasks.programs.shipped.strong_components import StrongComponents
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
 from vertex_programs import Drawn, graphs
 
 SHIPPED: list[Program] = [
-    BreadthFirst(),
+    BreadthFirst(0),
     Components(),
     Coreness(),
     Hits(),
     LabelPropagation(4),
     PageRank(),
     PageRank(iterations=5, weighted=True, personal=(0,)),
-    ShortestPaths(),
+    ShortestPaths(0),
     StrongComponents(),
 ]
 
@@ -71,10 +69,10 @@ def test_its_state_is_stored(tmp_path: Path) -> None:
     graph = Drawn(9, tuple((v, v + 1) for v in range(8)), (1.0,) * 8, True)
     home = HashPartitioner(2)
     cut = cut_blocks(graph.entries(), 9, home, True, "in")
-    paused = run_blocks(BreadthFirst(), cut, home, MemoryCarrier.open(2), threads=2, most_steps=3)
+    paused = run_blocks(BreadthFirst(0), cut, home, MemoryCarrier.open(2), threads=2, most_steps=3)
     stored = [program_values.store(own, f"file://{tmp_path}/{own.group}.zip", {}) for own in paused]
     again = [program_values.restore(file, {}) for file in stored]
-    ended = run_blocks(BreadthFirst(), cut, home, MemoryCarrier.open(2), threads=2, before=again)
+    ended = run_blocks(BreadthFirst(0), cut, home, MemoryCarrier.open(2), threads=2, before=again)
     levels = {int(v): int(level) for own in ended for v, level in zip(own.number, own.state["level"], strict=True)}
     assert levels == {v: v for v in range(9)}
     assert all(own.converged and own.steps == 9 for own in ended)

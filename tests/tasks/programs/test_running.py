@@ -23,16 +23,14 @@ from edgemill.tasks.programs import (
     entries_of,
     run_blocks,
 )
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    Coreness,
-    Hits,
-    LabelPropagation,
-    LocalClustering,
-    PageRank,
-    ShortestPaths,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.clustering import LocalClustering
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.hits import Hits
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
 from edgemill.tasks.programs.totals import add_parts, parts_of
 from edgemill.tasks.shards import MemoryCarrier
 from foreign import is_foreign, to_foreign
@@ -119,11 +117,11 @@ def test_the_largest_product(blocks: int) -> None:
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_limits_stop_all_blocks_after_the_same_superstep(blocks: int) -> None:
     path = Drawn(9, tuple((v, v + 1) for v in range(8)), (1.0,) * 8, True)
-    found = by_blocks(BreadthFirst(), path, blocks, by_range=True, most_steps=3)
+    found = by_blocks(BreadthFirst(0), path, blocks, by_range=True, most_steps=3)
     assert (found.steps, found.converged, found.state["level"].max()) == (3, False, 3)
-    found = by_blocks(BreadthFirst(), path, blocks, by_range=True, seconds=0)
+    found = by_blocks(BreadthFirst(0), path, blocks, by_range=True, seconds=0)
     assert (found.steps, found.converged) == (0, False)
-    assert by_blocks(BreadthFirst(), path, blocks, by_range=True, most_steps=9).converged
+    assert by_blocks(BreadthFirst(0), path, blocks, by_range=True, most_steps=9).converged
 
 
 @dataclass(frozen=True)
@@ -179,11 +177,12 @@ def test_arrays_that_do_not_fit_are_refused(how: str, message: str, blocks: int)
     ],
 )
 def test_attributes_that_cannot_be_combined_are_refused(program: Any, attributes: dict[str, str], message: str) -> None:
+    sources = {"source"} & program.__dataclass_fields__.keys()
     with pytest.raises(ProgramError, match=message):
-        by_blocks(type("Mixed", (program,), attributes)(), TRIANGLE, 1)
+        by_blocks(type("Mixed", (program,), attributes)(**dict.fromkeys(sources, 0)), TRIANGLE, 1)
 
 
-@pytest.mark.parametrize("program", [ShortestPaths(), PageRank(weighted=True)])
+@pytest.mark.parametrize("program", [ShortestPaths(0), PageRank(weighted=True)])
 def test_edges_without_weights_are_refused(program: Program) -> None:
     home = RangePartitioner()
     edges = Entries(np.array([0], np.int32), np.array([1], np.int32))

@@ -17,23 +17,21 @@ from edgemill.kernels import programs as gathers
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Entries, Program, cut_blocks, run_program
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    Coreness,
-    Hits,
-    LabelPropagation,
-    LocalClustering,
-    PageRank,
-    ShortestPaths,
-    StrongComponents,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.clustering import LocalClustering
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.hits import Hits
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
+from edgemill.tasks.programs.shipped.strong_components import StrongComponents
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
 SHIPPED: list[Program] = [
-    BreadthFirst(),
+    BreadthFirst(0),
     Components(),
     Coreness(),
     Hits(),
@@ -42,7 +40,7 @@ SHIPPED: list[Program] = [
     LocalClustering(),
     PageRank(),
     PageRank(iterations=5, weighted=True, personal=(0,)),
-    ShortestPaths(),
+    ShortestPaths(0),
     StrongComponents(),
 ]
 FEW = settings(max_examples=examples(40))
@@ -85,9 +83,9 @@ FORMS: list[tuple[Any, dict[str, Any]]] = [
     (PageRank, {}),
     (PageRank, {"iterations": 3}),
     (Components, {}),
-    (BreadthFirst, {}),
-    (ShortestPaths, {"delta": 2.0}),
-    (ShortestPaths, {"delta": np.inf}),
+    (BreadthFirst, {"source": 0}),
+    (ShortestPaths, {"source": 0, "delta": 2.0}),
+    (ShortestPaths, {"source": 0, "delta": np.inf}),
 ]
 
 
@@ -102,7 +100,7 @@ def test_forms_give_the_same_bits(graph: Drawn, blocks: int, form: tuple[Any, di
 
 
 @pytest.mark.parametrize("directed", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("kind", "given"), [*FORMS[2:], (ShortestPaths, {"delta": None})])
+@pytest.mark.parametrize(("kind", "given"), [*FORMS[2:], (ShortestPaths, {"source": 0, "delta": None})])
 def test_forms_in_several_threads(kind: Any, given: dict[str, Any], directed: bool) -> None:
     """Layers of 4096 vertices, each with 8 edges to the next: lists are long enough for all threads."""
     draw, layers, width = np.random.default_rng(5), 24, 4096
@@ -385,7 +383,7 @@ def test_components_take_a_superstep_for_each_block_on_the_way(blocks: int) -> N
 
 
 @pytest.mark.parametrize("blocks", [1, 4])
-@pytest.mark.parametrize("program", [BreadthFirst(), ShortestPaths()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("program", [BreadthFirst(0), ShortestPaths(0)], ids=lambda p: type(p).__name__)
 def test_only_changed_vertices_of_a_long_path_are_read(program: Program, blocks: int) -> None:
     size = 300
     graph = Drawn(size, tuple((v, v + 1) for v in range(size - 1)), (1.0,) * (size - 1), False)

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from edgemill.tasks.programs import Program, Vertices, running
 from edgemill.tasks.programs.orders import asynchronous
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    Coreness,
-    LabelPropagation,
-    LocalClustering,
-    PageRank,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.clustering import LocalClustering
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
 from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
@@ -64,7 +62,7 @@ class MessagedDistances(Distances):
         return source.value + weight
 
 
-IN_ANY_ORDER: list[Program] = [BreadthFirst(), Components(), Coreness(), Distances(), MessagedDistances(), Smallest()]
+IN_ANY_ORDER: list[Program] = [BreadthFirst(0), Components(), Coreness(), Distances(), MessagedDistances(), Smallest()]
 GRID = Drawn(
     400,
     tuple((v, v + 1) for v in range(400) if v % 20 < 19) + tuple((v, v + 20) for v in range(380)),

@@ -15,23 +15,21 @@ from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import ProgramError
 from edgemill.tasks.programs import Program, Vertices
 from edgemill.tasks.programs.orders import pieces
-from edgemill.tasks.programs.shipped import (
-    BreadthFirst,
-    Components,
-    Coreness,
-    LabelPropagation,
-    PageRank,
-    ShortestPaths,
-)
+from edgemill.tasks.programs.shipped.bfs import BreadthFirst
+from edgemill.tasks.programs.shipped.components import Components
+from edgemill.tasks.programs.shipped.coreness import Coreness
+from edgemill.tasks.programs.shipped.labels import LabelPropagation
+from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.programs.shipped.sssp import ShortestPaths
 from vertex_programs import Drawn, by_blocks, graphs
 
 SHIPPED: list[Program] = [
-    BreadthFirst(),
+    BreadthFirst(0),
     Components(),
     Coreness(),
     LabelPropagation(4),
     PageRank(personal=(0,), weighted=True),
-    ShortestPaths(delta=0.5),
+    ShortestPaths(0, delta=0.5),
 ]
 PATH = Drawn(10, tuple((v, v + 1) for v in range(9)), (1.0,) * 9, True)
 

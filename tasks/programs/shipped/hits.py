@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from ..program import Array, Program, State, Totals, Vertices
+from ..program import Array, Column, Cost, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
 class Hits(Program):
-    """Hubs and authorities: good hubs have edges to good authorities, and good authorities have edges from good hubs.
+    """Hubs and authorities: hubs have edges to good authorities, and authorities have edges from good hubs.
 
     *Source.* Kleinberg, "Authoritative sources in a hyperlinked environment", Journal of the ACM 46(5), 1999.
 
@@ -31,10 +32,17 @@ class Hits(Program):
     *Cost.* A superstep reads every entry.
     """
 
-    tolerance: float = 1e-8
-    iterations: int | None = None
+    tolerance: Annotated[float, Field(ge=1e-14)] = 1e-8
+    """Stop when the sum of all changes in a superstep is below this."""
+    iterations: Annotated[int | None, Field(ge=1)] = None
+    """Stop after computing authorities and hubs this many times, two supersteps each; null stops by `tolerance`."""
 
     state: ClassVar = {"hub": "float64", "authority": "float64"}
+    columns: ClassVar = {
+        "hub": Column("The share of the vertex in all hubs; the sum over all vertices is 1.", "hub"),
+        "authority": Column("The share of the vertex in all authorities; the sum over all vertices is 1.", "authority"),
+    }
+    cost = Cost(8e-10, 2e-9)
     combine = "sum"
     alternates = True
 

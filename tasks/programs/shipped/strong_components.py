@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....kernels.cpu.alone.strong_components import strong_components
-from ..program import Array, Found, Program, State, Totals, Vertices, WholeGraph
+from ..program import Array, Column, Cost, Found, Program, State, Totals, Vertices, WholeGraph
 
 _LABEL_BITS = 31
 _LABELS = 2**_LABEL_BITS - 1
@@ -43,13 +43,17 @@ class StrongComponents(Program):
     """
 
     state: ClassVar = {
-        "component": "int64",
+        "component": "id",
         "above": "int64",
         "below": "int64",
         "above_before": "int64",
         "below_before": "int64",
         "recent": "int32",
     }
+    columns: ClassVar = {
+        "component": Column("The smallest id in the strongly connected component of the vertex.", "strong_component")
+    }
+    cost = Cost(5e-9, threads=0.0, in_all=True)
     combine = "min"
     alternates = True
 

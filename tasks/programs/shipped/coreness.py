@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..program import Array, Program, State, Totals, Vertices
+from ..program import Array, Column, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
 class Coreness(Program):
-    """The largest k for which a vertex is in a k-core: a subgraph in which every vertex has k neighbours.
+    """Core number: the largest k for which a vertex is in a subgraph in which every vertex has k neighbours.
 
     *Source.* Repeated h-index of the neighbours' bounds, starting with degrees: Lü, Zhou, Zhang and Stanley, "The
     H-index of a network node and its relation to degree and coreness", Nature Communications 7, 2016; Montresor, De
@@ -26,6 +26,7 @@ class Coreness(Program):
     """
 
     state: ClassVar = {"core": "int32"}
+    columns: ClassVar = {"core": Column("The largest k for which the vertex is in the k-core.", "coreness")}
     combine = "hindex"
     view = "either"
     senders = "changed"
