@@ -102,7 +102,7 @@ def _columns_of(
         _refuse_unknown(name, keyword, program.parameters)
     with naming_keywords(name):
         given = {f"{name}.{key}" if key in program.parameters else key: value for key, value in settings.items()}
-        programs = (LAMBDA, name) if program.edge_columns else (name,)
+        programs = (LAMBDA, name) if program.needs_lambda else (name,)
         result = mine(edges, client=client, progress=progress, **{"programs": programs, **given})
         return result.edges if program.edge_columns else result.vertices
 

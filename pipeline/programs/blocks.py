@@ -33,6 +33,8 @@ class GraphBlocks:
     home: RangePartitioner
     blocks: list[Future]
     """[groups] Block"""
+    by_support: bool = False
+    """Whether the weights are the supports of edges."""
 
 
 def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
@@ -54,20 +56,25 @@ def cut_graph(
     weighted: bool,
     on_gpus: bool = False,
     topology_bytes: int | None = None,
+    supports: Sequence[Future] | None = None,
 ) -> GraphBlocks:
     """A block for each of these ranges, in host memory. `on_gpus`, the only block of an undirected graph is on the GPU
-    if its entries fit there, in `topology_bytes` if given.
+    if its entries fit there, in `topology_bytes` if given. `supports` [buckets] BucketResults have the weights of a
+    `weighted` undirected graph, if given.
     """
     groups, room = home.partitions, task_bytes(engine)
     engine = engine.for_tasks(groups)
-    mirrored = groups == 1 and room is None and not directed
-    own = [(edges, home, view, weighted, mirrored) for edges in buckets.edges]
+    mirrored = groups == 1 and room is None and not directed and supports is None
+    of_buckets = [None] * len(buckets.edges) if supports is None else supports
+    own = [
+        (edges, home, view, weighted, mirrored, found) for edges, found in zip(buckets.edges, of_buckets, strict=True)
+    ]
     sent = send(engine, "send-entries", "entries", delivery.send_entries, own)
     what = int(buckets.starts[-1]), home, directed, view, weighted
     arguments = [(room, on_gpus, topology_bytes, g, *what) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, _collect, arguments, list(range(groups)))
     engine.wait(blocks)
-    return GraphBlocks(view, weighted, home, blocks)
+    return GraphBlocks(view, weighted, home, blocks, supports is not None)
 
 
 def _collect(

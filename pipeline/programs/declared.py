@@ -137,7 +137,7 @@ class DeclaredProgram:
     @property
     def needs_lambda(self) -> bool:
         """Whether it runs in runs with λ only."""
-        return bool(self.kind.edges)
+        return bool(self.kind.edges) or self.kind.by_support
 
     @property
     def runs_in_updates(self) -> bool:

@@ -105,7 +105,7 @@ def run_programs(
     supports: Supports | None = None,
 ) -> ProgramResults:
     """Run the requested programs, one after the other, except those in `kept`. `degrees` [buckets] are BucketDegrees.
-    Programs with columns of edges need `supports`.
+    Programs with columns of edges, or by support, need `supports`.
 
     Raises StateLost if a worker is lost with its block.
     """
@@ -131,13 +131,15 @@ def run_programs(
                     _tell(events, stage, record)
                     continue
                 # The entries of an undirected graph are the same by all views.
-                view = program.view if source.directed else "both"
+                directed = source.directed and not program.by_support
+                view = program.view if directed else "both"
                 weighted = takes_weights(program, settings.input.weight_column is not None)
                 home = place_blocks(engine, buckets, degrees) if home is None else home
-                if graph is None or (graph.view, graph.weighted) != (view, weighted):
+                wanted_graph = view, weighted, program.by_support
+                if graph is None or (graph.view, graph.weighted, graph.by_support) != wanted_graph:
                     graph = None  # released before the next one is made
-                    how = source.directed, view, weighted, bool(engine.capacity.device_bytes), topology_limit(settings)
-                    graph = cut_graph(engine, buckets, home, *how)
+                    how = directed, view, weighted, bool(engine.capacity.device_bytes), topology_limit(settings)
+                    graph = cut_graph(engine, buckets, home, *how, supports if program.by_support else None)
                 ran = _run_to_end(engine, events, graph, name, program, settings, kept)
                 types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
                 ids = [column.state for column in declared.columns if column.kind == "id"]

@@ -122,9 +122,13 @@ class _Graph:
 
         ends = np.array(list(self.edges), np.int32).reshape(-1, 2)
         weight = np.array(list(self.edges.values()), np.float64) if self.weighted else None
+        directed = self.directed
+        if program.by_support:
+            pairs, support, _ = self._supports()
+            ends, weight, directed = np.array(pairs, np.int32).reshape(-1, 2), support.astype(np.float64), False
         entries = Entries(ends[:, 0].copy(), ends[:, 1].copy(), weight)
         home = HashPartitioner(groups)
-        blocks = cut_blocks(entries, len(self.ids), home, self.directed, program.view)
+        blocks = cut_blocks(entries, len(self.ids), home, directed, program.view)
         carriers = MemoryCarrier.open(groups)
         found = run_blocks(program, blocks, home, carriers, threads=1, most_steps=most_steps, order=order)
         by = np.argsort(np.concatenate([own.number for own in found]))
@@ -140,18 +144,25 @@ class _Graph:
         from ...tasks.programs import Vertices
         from ...tasks.programs.orders.calls import Calls
 
+        ends, support, degree = self._supports()
+        arrays = {"number": np.arange(len(self.ids)), "degree": degree, **state}
+        rows = np.array(ends, np.int64).reshape(-1, 2)
+        both = [Vertices(arrays, len(self.ids), 0, rows[:, end].copy()) for end in (0, 1)]
+        columns = Calls(program).of_edges(both[0], both[1], support)
+        names = [(self.ids[one], self.ids[other]) for one, other in ends]
+        return {name: dict(zip(names, values.tolist(), strict=True)) for name, values in columns.items()}
+
+    def _supports(self) -> tuple[list[tuple[int, int]], NDArray[np.int32], NDArray[np.int64]]:
+        """The edges whatever their direction, sorted, each with its number of triangles; and [vertices] degrees."""
+        import numpy as np
+
         ends = sorted({(min(edge), max(edge)) for edge in self.edges})
         neighbours: list[set[int]] = [set() for _ in self.ids]
         for low, high in ends:
             neighbours[low].add(high)
             neighbours[high].add(low)
         support = np.array([len(neighbours[low] & neighbours[high]) for low, high in ends], np.int32)
-        arrays = {"number": np.arange(len(self.ids)), "degree": np.array([*map(len, neighbours)], np.int64), **state}
-        rows = np.array(ends, np.int64).reshape(-1, 2)
-        both = [Vertices(arrays, len(self.ids), 0, rows[:, end].copy()) for end in (0, 1)]
-        columns = Calls(program).of_edges(both[0], both[1], support)
-        names = [(self.ids[one], self.ids[other]) for one, other in ends]
-        return {name: dict(zip(names, values.tolist(), strict=True)) for name, values in columns.items()}
+        return ends, support, np.array([*map(len, neighbours)], np.int64)
 
     def named(self, values: NDArray[Any], kind: str) -> dict[Any, Any]:
         """Id → value."""

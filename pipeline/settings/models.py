@@ -110,10 +110,10 @@ class Settings(Section):
     def _check_programs(self) -> Self:
         for name, program in self.requested_programs.items():
             if program.needs_lambda and not self.programs.find_lambda:
-                raise ValueError(
-                    f"the program {name} has columns of edges, and a run without lambda has no table of edges: "
-                    f"--programs lambda,{name}"
-                )
+                why = "weighs edges by their triangles, and a run without lambda counts none"
+                if program.edge_columns:
+                    why = "has columns of edges, and a run without lambda has no table of edges"
+                raise ValueError(f"the program {name} {why}: --programs lambda,{name}")
             for parameter in program.vertices:
                 if getattr(getattr(self, name), parameter) is None:
                     raise ValueError(f"the program {name} needs the id of a vertex: --set {name}.{parameter}=ID")

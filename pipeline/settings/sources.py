@@ -299,7 +299,7 @@ def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> S
         given = getattr(found, name).model_dump() if name in of_programs else {}
         made = program.make({key: value for key, value in given.items() if key not in program.vertices})
         along, weighs = getattr(made, "along", ""), getattr(made, "weighs", False)  # an EdgeProgram has neither
-        if found.input.weight_column is None and (along or weighs):
+        if found.input.weight_column is None and (along or weighs) and not made.by_support:
             switched = [f"{name}.{key}" for key, value in given.items() if value is True]
             why = f" ({' and '.join(switched)} {'is' if len(switched) == 1 else 'are'} true)" if switched else ""
             if program.is_own:

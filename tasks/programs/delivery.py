@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,15 +78,31 @@ class IdRequests(SizedArrays):
         return len(self.number)
 
 
+class HasSupport(Protocol):
+    """Results for the edges of a bucket."""
+
+    @property
+    def support(self) -> NDArray[np.int32]:
+        """[edges] triangles of the edge."""
+
+
 def send_entries(
-    edges: BucketEdges, home: RangePartitioner, view: View, weighted: bool = False, mirrored: bool = False
+    edges: BucketEdges,
+    home: RangePartitioner,
+    view: View,
+    weighted: bool = False,
+    mirrored: bool = False,
+    results: HasSupport | None = None,
 ) -> Bundle[Entries]:
     """Bucket → blocks: the entries of the bucket's edges for a view, to the blocks of their targets.
 
     `weighted` sends the weights of the edges, too. `mirrored` is for an undirected graph in one block: it sends each
-    edge once, from the memory in which it lies.
+    edge once, from the memory in which it lies. With `results` their supports are the weights, and directions are
+    ignored.
     """
     weight = edges.weight if weighted else None
+    if results is not None:
+        weight = kernels.to_host(results.support).astype(np.float64)
     if mirrored:
         low = order.shifted(edges.low, edges.first, edges.all_vertices)
         high = edges.highs.astype(low.dtype, copy=False)[edges.high]
@@ -93,7 +110,7 @@ def send_entries(
     highs = kernels.to_host(edges.highs)
     low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
     high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
-    if edges.ways is None:
+    if edges.ways is None or results is not None:
         entries = entries_of(Entries(low, high, weight), False, view)
     else:
         directed = Entries(*arcs(low, high, kernels.to_host(edges.ways), weight))

@@ -322,6 +322,11 @@ class Program(ABC):
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """
 
+    by_support: ClassVar[bool] = False
+    """Whether the weight of an edge is its support, the number of triangles that contain it, not a weight of the input.
+    It needs λ in the run. Directions are ignored.
+    """
+
     nonnegative: ClassVar[bool] = False
     """Whether the weights that it uses must be at least 0."""
 

@@ -151,6 +151,7 @@ class SourceProgram(ABC):
     """See `Program.view`. Searches follow edges in their direction."""
 
     edges: ClassVar[Mapping[str, str]] = {}
+    by_support: ClassVar[bool] = False
     along: ClassVar[str] = ""
     weighs: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = False

@@ -22,6 +22,9 @@ class EdgeProgram(ABC):
     columns: ClassVar[Mapping[str, Column]] = {}
     """What is said of these columns, by name."""
 
+    by_support: ClassVar[bool] = False
+    """As for `Program`: edges have no weights here."""
+
     @abstractmethod
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         """[edges] the columns by name.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,10 @@ from ...errors import InternalError
 from ...ingest.degrees import BucketDegrees
 from ...ingest.numbering import BucketEdges
 from ...messages import Bundle, bundle
-from ..delivery import BucketColumns, NamedColumns
+from ..delivery import BucketColumns, HasSupport, NamedColumns
 from ..orders.calls import Calls
 from ..program import Array, Program, Vertices
 from .program import EdgeProgram
-
-
-class HasSupport(Protocol):
-    """Results for the edges of a bucket."""
-
-    @property
-    def support(self) -> NDArray[np.int32]:
-        """[edges] triangles of the edge."""
 
 
 @dataclass(frozen=True)

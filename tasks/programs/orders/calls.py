@@ -57,13 +57,17 @@ def has_messages(program: Program) -> bool:
 
 
 def needs_weights(program: Any) -> bool:
-    """Whether the program, a Program or SourceProgram, cannot run on edges without weights."""
-    return bool(program.along or program.weighs)
+    """Whether the program, a Program or SourceProgram, cannot run on an input without weights."""
+    return bool(program.along or program.weighs) and not program.by_support
 
 
 def takes_weights(program: Any, there: bool) -> bool:
     """Whether the program gets weights, if they are `there`: `message` has them as an argument."""
-    return needs_weights(program) or (there and isinstance(program, Program) and has_messages(program))
+    return (
+        needs_weights(program)
+        or program.by_support
+        or (there and isinstance(program, Program) and has_messages(program))
+    )
 
 
 def has_windows(program: Program) -> bool:
@@ -107,6 +111,8 @@ def check_declaration(program: Program | EdgeProgram) -> None:
     ):
         if value not in known:
             refuse(f"`{attribute}` is {value!r}, not one of {', '.join(repr(one) for one in known)}")
+    if program.by_support and not (program.along or program.weighs or has_messages(program)):
+        refuse("`by_support` is set, and no weight is used: define `message`, `along` or `weighs`")
     if program.along and combine not in ALONG:
         refuse(f"`along` is {program.along!r}, which is not for combine {combine!r}")
     if program.senders == "changed" and combine not in BY_CHANGED:

@@ -155,5 +155,5 @@ class BlockState:
 
 def check_weights(program: Program, block: Block) -> None:
     """Raises ProgramError if the program needs weights that the edges do not have."""
-    if needs_weights(program) and block.rows.weight is None:
+    if (needs_weights(program) or program.by_support) and block.rows.weight is None:
         raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")

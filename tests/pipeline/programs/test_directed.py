@@ -27,7 +27,7 @@ from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
 WITHOUT_SOURCE = [
-    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.needs_lambda
 ]
 ALL = ("lambda", *WITHOUT_SOURCE)
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}

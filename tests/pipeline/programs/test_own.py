@@ -424,3 +424,49 @@ def test_strong_components_by_the_name_of_its_class(rows: Path, tmp_path: Path) 
     }
     with pytest.raises(UsageError, match="has no class StrongComponent"):
         load(own=(place[:-1],), run="strong")
+
+
+SUPPORTS = """
+import edgemill
+
+class Corners(edgemill.Program):
+    state = {"twice": "float64"}
+    combine = "sum"
+    along = "multiply"
+    view = "either"
+    by_support = True
+    steps = 1
+
+    def start(self, v):
+        return {"twice": v.full(0.0)}, v.full(1.0)
+
+    def emit(self, v):
+        return v.full(1.0)
+
+    def apply(self, v, got, t):
+        return {"twice": got}, got
+
+class Unweighted(Corners):
+    along = ""
+"""
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_weights_can_be_supports(folder: Path, tmp_path: Path, directed: bool) -> None:
+    """The supports of the edges of a vertex sum to twice its triangles. Directions and other weights do not matter."""
+    (folder / "supports.py").write_text(SUPPORTS, encoding="utf-8")
+    ends = [(1, 2), (2, 1), (2, 3), (3, 1), (3, 4), (4, 1), (4, 5)]
+    edges = pa.table({"src": [a for a, _ in ends], "dst": [b for _, b in ends], "w": [9.0] * len(ends)})
+    how: dict[str, Any] = {"device": "cpu", "report": False, "directed": directed, "repeats": "max"}
+    how |= {"programs": ("lambda", "corners", "pagerank", "again"), "pagerank": {"weighted": True}}
+    how |= {"program": ("supports:Corners", "again=supports:Corners"), "weight_column": "w"}
+    table = mine(edges, tmp_path / "out", **how).vertices.to_table().to_pydict()
+    assert table["again"] == [4, 2, 4, 2, 0] and [2 * count for count in table["triangles"]] == table["again"]
+    import supports  # type: ignore[import-not-found]
+
+    found = package.try_program(supports.Corners(), ends, directed=directed)
+    assert found == {"twice": {1: 4, 2: 2, 3: 4, 4: 2, 5: 0}}
+    with pytest.raises(ProgramError, match="`by_support` is set, and no weight is used"):
+        package.try_program(supports.Unweighted(), ends)
+    with pytest.raises(UsageError, match=r"weighs edges by their triangles, .* --programs lambda,corners"):
+        load(own=("supports:Corners",), run="corners")

@@ -40,7 +40,7 @@ from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
 
 WITHOUT_SOURCE = [
-    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+    name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.needs_lambda
 ]
 ALL = ("lambda", *WITHOUT_SOURCE)
 COLUMNS = [column.name for name in WITHOUT_SOURCE for column in every_shipped()[name].columns]

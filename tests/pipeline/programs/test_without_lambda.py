@@ -168,7 +168,7 @@ def test_a_checkpoint_of_the_graph_is_used(rows: Path, alone: Result, tmp_path: 
 
 def test_no_edges_at_all(tmp_path: Path) -> None:
     programs = [
-        name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.edge_columns
+        name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.needs_lambda
     ]
     result = mine(runs.write_rows(tmp_path / "rows.parquet", []), tmp_path / "out", programs=programs, **QUIET)
     assert (result.vertices.count_rows(), result.manifest.input.notes) == (0, [])
