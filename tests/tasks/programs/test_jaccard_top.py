@@ -1,0 +1,70 @@
+"""The most similar neighbours of vertices: by definition on drawn graphs, and by NetworkX in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edgemill
+import runs
+from edgemill.tasks.programs.shipped.jaccard_top import JaccardTop
+from examples import examples
+from vertex_programs import Drawn, graphs
+
+KARATE = nx.karate_club_graph()
+
+
+def by_definition(near: Mapping[Any, set[Any]], v: Any, k: int) -> tuple[float, Any]:
+    """The mean of the k largest similarities of a vertex and its neighbours, and the most similar neighbour."""
+    alike = sorted((-len(near[v] & near[u]) / len(near[v] | near[u]), u) for u in near[v])
+    best = [-similarity for similarity, _ in alike[:k]]
+    return (sum(best) / len(best), alike[0][1]) if alike else (0.0, None)
+
+
+@given(graphs(), st.integers(1, 4))
+@settings(max_examples=examples(100))
+def test_the_definition_on_drawn_graphs(graph: Drawn, k: int) -> None:
+    """On one to three groups of vertices, which must agree in every bit."""
+    found = edgemill.try_program(JaccardTop(k), graph.edges, directed=graph.directed, vertices=range(graph.vertices))
+    near: dict[int, set[int]] = {v: set() for v in range(graph.vertices)}
+    for u, v in graph.edges:
+        if u != v:
+            near[u].add(v)
+            near[v].add(u)
+    for v in near:
+        assert (found["similarity"][v], found["neighbour"][v]) == by_definition(near, v, k)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_run(tmp_path: Path, k: int) -> None:
+    """With weights in the input, which do not matter, and as a program of the user."""
+    rows = runs.write_rows(tmp_path / "rows.parquet", [*KARATE.edges, (1, 0)])
+    own = "alike=edgemill.tasks.programs.shipped:JaccardTop"
+    how: dict[str, Any] = {"device": "cpu", "report": False, "jaccard_top.k": k, "alike.k": k}
+    result = edgemill.mine(rows, tmp_path / "out", programs=("lambda", "jaccard_top"), program=own, **how)
+    table = result.vertices.to_table().to_pydict()
+    jaccard: dict[Any, dict[Any, float]] = {v: {} for v in KARATE}
+    for u, v, value in nx.jaccard_coefficient(KARATE, KARATE.edges):
+        jaccard[u][v] = jaccard[v][u] = value
+    for v, mean, neighbour in zip(table["id"], table["jaccard_top"], table["jaccard_top_neighbour"], strict=True):
+        best = sorted(jaccard[v].values(), reverse=True)[:k]
+        assert mean == sum(best) / len(best)
+        assert neighbour == min(u for u, value in jaccard[v].items() if value == best[0])
+    assert (table["alike_similarity"], table["alike_neighbour"]) == (
+        table["jaccard_top"],
+        table["jaccard_top_neighbour"],
+    )
+    assert runs.flaws(tmp_path / "out") == []
+
+
+def test_the_function_and_a_run_without_lambda(tmp_path: Path) -> None:
+    found = edgemill.jaccard_top(KARATE, device="cpu").to_pandas()
+    assert list(found.columns)[-2:] == ["jaccard_top", "jaccard_top_neighbour"]
+    with pytest.raises(edgemill.UsageError, match="the program jaccard_top weighs edges by their triangles"):
+        edgemill.run(KARATE, tmp_path / "out", programs=["jaccard_top"], device="cpu")
