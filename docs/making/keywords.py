@@ -13,12 +13,10 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 from edgemill.pipeline.messages.docstrings import field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
-from edgemill.tasks.inputs.formats.formats import FormatChoice
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
 PATHS = frozenset(
@@ -109,8 +107,7 @@ def _kind(annotation: ast.expr) -> str:
     match annotation:
         case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
             annotation = kind
-    text = ast.unparse(annotation).replace("tuple[str, ...]", "Sequence[str]")
-    return text.replace("FormatChoice", f"Literal{list(get_args(FormatChoice))}")
+    return ast.unparse(annotation).replace("tuple[str, ...]", "Sequence[str]")
 
 
 def _formatted(text: str) -> str:

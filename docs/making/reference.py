@@ -1,4 +1,4 @@
-"""Makes the tables of the reference from the code: settings, programs, commands, exit codes, the manifest.
+"""Makes the tables of the reference from the code: settings, programs, formats, commands, exit codes, the manifest.
 
 python docs/making/reference.py
 
@@ -31,6 +31,7 @@ from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.program_sections import section_of
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
+from edgemill.tasks.inputs.formats.formats import every_format
 
 DOCS = Path(__file__).resolve().parents[1]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -96,6 +97,20 @@ def programs() -> str:
             _table(("setting", "type", "default", "unit", "meaning"), parameters),
         )
     )
+
+
+def formats() -> str:
+    """A row for each format of input files."""
+    rows = [
+        (
+            f"`{name}`",
+            own.title,
+            ", ".join(f"`{suffix}`" for suffix in (*own.suffixes, *own.other_suffixes)),
+            own.reading,
+        )
+        for name, own in every_format().items()
+    ]
+    return _table(("`input.format`", "format", "names of files", "how a file is read"), rows)
 
 
 def _unit(name: str) -> str:
@@ -225,6 +240,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 TABLES: Mapping[str, Callable[[], str]] = {
     "settings": settings,
     "programs": programs,
+    "formats": formats,
     "commands": commands,
     "exit_codes": exit_codes,
     "manifest": record,

@@ -12,8 +12,8 @@ class InputSection(TypedDict, total=False):
 
     path: str | os.PathLike[str]
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
-    """File format. `auto` infers it from the file names, see docs/inputs.md."""
+    format: str
+    """Format of the files, by its name in docs/inputs.md. `auto` infers it from their names and first bytes."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     table_version: int | None
@@ -261,8 +261,8 @@ class RunKeywords(TypedDict, total=False):
     """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     table_version: int | None
     """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
-    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
-    """File format. `auto` infers it from the file names, see docs/inputs.md."""
+    input_format: str
+    """Format of the files, by its name in docs/inputs.md. `auto` infers it from their names and first bytes."""
     where: str | None
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     bipartite: Literal["prefix", "refuse"] | None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import UsageError
-from ...tasks.inputs.formats.formats import FORMATS
 from ..messages.escaping import in_json
 from ..messages.setting_names import SettingOrigin
 from ..monitor.terminal import console_on, echo
@@ -35,7 +34,6 @@ _MAX_DIGITS = 20
 """Characters of a whole number. Python reads at most 4,300, and no setting has so many."""
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
-_INPUT_FORMATS = click.Choice(["auto", *FORMATS])
 _BIPARTITE = click.Choice(["prefix", "refuse"])
 _FORMATS = click.Choice(["parquet", "delta"])
 _RUN_OPTIONS = [
@@ -47,7 +45,7 @@ _RUN_OPTIONS = [
     click.option(
         "--table-version", type=int, metavar="N", help="Version of a Delta table or snapshot id of an Iceberg table."
     ),
-    click.option("--input-format", type=_INPUT_FORMATS, help="File format. Default: by the file names."),
+    click.option("--input-format", metavar="FORMAT", help="File format, such as csv. Default: by the file names."),
     click.option(
         "--where", metavar="CONDITION", help="SQL condition that selects rows: \"weight > 0.5 and kind = 'a'\"."
     ),

@@ -8,7 +8,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
-from ...tasks.inputs.formats.formats import FormatChoice
+from ...tasks.inputs.formats.formats import format_names
 from ...tasks.storage.own_files import plain_name
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.where.condition import parse_where
@@ -20,8 +20,8 @@ class InputSettings(Section):
 
     path: str = Field(min_length=1)
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: FormatChoice = "auto"
-    """File format. `auto` infers it from the file names, see docs/inputs.md."""
+    format: str = "auto"
+    """Format of the files, by its name in docs/inputs.md. `auto` infers it from their names and first bytes."""
     where: str | None = Field(None, min_length=1)
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     table_version: int | None = Field(None, ge=0)
@@ -110,6 +110,14 @@ class InputSettings(Section):
         if names is not None and (not names or len(set(names)) < len(names) or "" in names):
             raise ValueError("must name one or more columns, each once, such as name,city")
         return names
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, name: str) -> str:
+        known = ("auto", *format_names())
+        if name not in known:
+            raise ValueError(f"must be {', '.join(known[:-1])} or {known[-1]}")
+        return name
 
     @field_validator("delimiter")
     @classmethod

@@ -16,8 +16,8 @@ from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.columns import plain_values
-from ..inputs.formats.formats import is_text
-from ..inputs.formats.ipc import ipc_batches
+from ..inputs.formats.formats import format_called, is_text
+from ..inputs.formats.input_format import TableFormat
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.formats.pruning import matching_row_groups
@@ -222,7 +222,7 @@ def _unusable_weight(
         group, start, _ = next(found for found in _groups(source, piece) if row < found[1] + found[2])
         row += sum(file.row_groups[:group]) - start
     elif earlier.row_groups:
-        row += sum(part.num_rows for part in _text_or_ipc(source, file, earlier, Skipped()))
+        row += sum(part.num_rows for part in _text_or_table(source, file, earlier, Skipped()))
     ends = [kept.column(end)[position].as_py() for end in range(2)]
     return InputError(unusable_weight(file.path, row, value, ends, source.weights))
 
@@ -284,7 +284,7 @@ def _batches(
     """
     file, columns = source.files[piece.file], _columns(source)
     if not source.is_counted:
-        yield from _text_or_ipc(source, file, piece, Skipped() if skipped is None else skipped)
+        yield from _text_or_table(source, file, piece, Skipped() if skipped is None else skipped)
         return
     try:
         with open_parquet(file.path, file.version, source.storage_options, pre_buffer=ahead) as opened:
@@ -294,16 +294,17 @@ def _batches(
         raise _unreadable(source, piece, error) from error
 
 
-def _text_or_ipc(source: Source, file: SourceFile, piece: Piece, skipped: Skipped) -> Iterator[pa.Table]:
-    """The batches of a text file or an Arrow IPC file. Comments are counted in `skipped`."""
+def _text_or_table(source: Source, file: SourceFile, piece: Piece, skipped: Skipped) -> Iterator[pa.Table]:
+    """The batches of a file of another format than Parquet. Comments are counted in `skipped`."""
     layout = source.layout
     assert layout is not None  # only Parquet has no layout
+    format = format_called(layout.format)
     span = file.spans[piece.row_groups[0]][0], file.spans[piece.row_groups[-1]][1]
     own = TextRange(file.path, layout, file.names, span, file.line_end)
     try:
         with open_version(file.path, file.version, source.storage_options) as opened:
-            if layout.format == "arrow":
-                found = ipc_batches(opened, _columns(source), span)
+            if isinstance(format, TableFormat):
+                found = format.batches(opened, _columns(source), span)
             elif file.matrix is not None:
                 found = matrix_batches(opened, file.path, file.matrix, _columns(source), span)
             else:
@@ -312,7 +313,7 @@ def _text_or_ipc(source: Source, file: SourceFile, piece: Piece, skipped: Skippe
                 yield pa.Table.from_batches([batch])
     except READ_ERRORS as error:
         explained = None
-        if layout.format != "arrow":
+        if not isinstance(format, TableFormat):
             with open_version(file.path, file.version, source.storage_options) as opened:
                 if file.matrix is not None:
                     explained = explain_matrix(opened, file.path, file.matrix, span)

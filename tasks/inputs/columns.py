@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
-from .formats.formats import format_named_by
+from .formats.formats import format_called, format_named_by
 from .head import Head
 
 USUAL_COLUMNS = (
@@ -29,8 +29,6 @@ USUAL_COLUMNS = (
 """Names of the two columns, in any case, that are tried in this order if the user names no columns. Those of Neo4j may
 have a name before them and a set of ids behind: `person:START_ID(Person)`.
 """
-_DUCKDB_READERS = {"parquet": "read_parquet", "csv": "read_csv", "tsv": "read_csv", "jsonl": "read_json"}
-"""Format → DuckDB's function that reads it."""
 _EXPECTED = USUAL_COLUMNS[:2]
 """Names that need no note."""
 _NEO4J = re.compile(r"[^:]*(:(?:start_|end_)?id)(?:\((.*)\))?", re.IGNORECASE)
@@ -109,7 +107,7 @@ def refuse_folder_columns(
     name = PurePosixPath(file)
     files = path if glob.has_magic(path) else f"{path.rstrip('/')}/**/*{name.suffix}"
     quoted = files.replace("'", "''")
-    reader = _DUCKDB_READERS.get(format_named_by(file) or "parquet")
+    reader = format_called(format_named_by(file) or "parquet").duckdb_reader
     example = (
         f", for example with DuckDB: COPY (FROM {reader}('{quoted}', hive_partitioning = true)) TO 'edges.parquet'"
     )

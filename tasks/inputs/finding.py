@@ -15,15 +15,11 @@ from ..storage.stores import store_errors
 from ..tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
 from ..tables.live import LiveFiles
 from .formats.formats import (
-    DATA_SUFFIXES,
-    FORMATS,
-    OTHER_SUFFIXES,
-    Format,
-    FormatChoice,
     compression_of,
+    every_format,
     format_named_by,
+    format_names,
     format_of_bytes,
-    suffix_of,
 )
 from .formats.lines import decompressed
 from .formats.unread import why_content_not_read, why_not_read
@@ -42,11 +38,11 @@ class FoundFiles:
     """The folder below which paths may name Hive partitions, spelt as in `paths`; "" for a single file."""
     paths: list[str]
     """Absolute paths or URLs, sorted; at least one."""
-    format: Format
+    format: str
 
 
 def find_input(
-    path: str | Sequence[str], options: Mapping[str, Any], format: FormatChoice, table_version: int | None
+    path: str | Sequence[str], options: Mapping[str, Any], format: str, table_version: int | None
 ) -> tuple[str, FoundFiles, LiveFiles | None]:
     """The files of one path or several, and the live files if the path is a table. The paths, joined, come first.
 
@@ -70,7 +66,7 @@ def find_input(
     return path, found, None
 
 
-def find_files(path: str, options: Mapping[str, Any], format_choice: FormatChoice = "auto") -> FoundFiles:
+def find_files(path: str, options: Mapping[str, Any], format_choice: str = "auto") -> FoundFiles:
     """The files of a file, folder, glob or fsspec URL, which must have one format. A folder is searched at any depth;
     names that start with "." or "_" are skipped.
 
@@ -91,12 +87,10 @@ def find_files(path: str, options: Mapping[str, Any], format_choice: FormatChoic
     return FoundFiles(root, list(names), format)
 
 
-def find_all_files(
-    paths: Sequence[str], options: Mapping[str, Any], format_choice: FormatChoice = "auto"
-) -> FoundFiles:
+def find_all_files(paths: Sequence[str], options: Mapping[str, Any], format_choice: str = "auto") -> FoundFiles:
     """The files of several paths, without duplicates. Raises as `find_files` does."""
     found = [find_files(path, options, format_choice) for path in paths]
-    by_format: dict[Format, list[str]] = {}
+    by_format: dict[str, list[str]] = {}
     for own in found:
         by_format.setdefault(own.format, []).extend(own.paths)
     if len(by_format) > 1:
@@ -104,7 +98,7 @@ def find_all_files(
     return FoundFiles("", sorted({path for own in found for path in own.paths}), found[0].format)
 
 
-def _expand(filesystem: Any, path: str, root: str, format_choice: FormatChoice) -> tuple[list[str], Format]:
+def _expand(filesystem: Any, path: str, root: str, format_choice: str) -> tuple[list[str], str]:
     if filesystem.isfile(root):
         return [root], _format_of(filesystem, path, [root], format_choice)
     if filesystem.isdir(root):
@@ -117,7 +111,7 @@ def _expand(filesystem: Any, path: str, root: str, format_choice: FormatChoice) 
     matches = [name for name in filesystem.glob(root) if not PurePosixPath(name).name.startswith((".", "_"))]
     refuse_parts_under(path, filesystem, root, matches)
     files: list[str] = []
-    formats: list[Format] = []
+    formats: list[str] = []
     for name in matches:
         if filesystem.isdir(name):
             inner, own = _in_folder(filesystem, path, name, format_choice)
@@ -131,7 +125,7 @@ def _expand(filesystem: Any, path: str, root: str, format_choice: FormatChoice) 
     return files, _format_of(filesystem, path, files, format_choice)
 
 
-def _in_folder(filesystem: Any, path: str, folder: str, format_choice: FormatChoice) -> tuple[list[str], Format | None]:
+def _in_folder(filesystem: Any, path: str, folder: str, format_choice: str) -> tuple[list[str], str | None]:
     """The files of a folder that may hold edges, and their format; an empty list and None if there is no such file."""
 
     def visible(name: str) -> bool:
@@ -139,8 +133,9 @@ def _in_folder(filesystem: Any, path: str, folder: str, format_choice: FormatCho
 
     listed = filesystem.find(folder)
     names = sorted(name for name in listed if visible(name))
-    strong = [name for name in names if suffix_of(name) in DATA_SUFFIXES]
-    weak = [name for name in names if suffix_of(name) in OTHER_SUFFIXES]
+    named = [name for name in names if format_named_by(name) is not None]
+    strong = [name for name in named if format_named_by(name, of_data_alone=True) is not None]
+    weak = [name for name in named if format_named_by(name, of_data_alone=True) is None]
     found, format = strong or weak, None
     if format_choice != "auto":
         own = [name for name in [*strong, *weak] if format_named_by(name) == format_choice]
@@ -153,14 +148,15 @@ def _in_folder(filesystem: Any, path: str, folder: str, format_choice: FormatCho
     return found, format
 
 
-def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: FormatChoice) -> Format:
+def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: str) -> str:
     """The one format of files that the user named, or that match a glob. Raises InputError."""
     if format_choice != "auto":
         return format_choice
     unnamed = [name for name in files if format_named_by(name) is None]
     if not unnamed:
         format = _one_format(path, files)
-        return format if suffix_of(files[0]) in DATA_SUFFIXES else _marked(filesystem, files[0]) or format
+        is_sure = format_named_by(files[0], of_data_alone=True) is not None
+        return format if is_sure else _marked(filesystem, files[0]) or format
     head, whole = _head(filesystem, unnamed[0])
     detected = format_of_bytes(head)
     if detected is None:
@@ -169,7 +165,7 @@ def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: 
         _refuse_unread(unnamed)
         raise InputError(
             f"cannot tell the format of {unnamed[0]}: its name has no suffix that says so; "
-            f"name it with --input-format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+            f"name it with --input-format: {', '.join(format_names()[:-1])} or {format_names()[-1]}"
         )
     named = [name for name in files if name not in set(unnamed)]
     if named and _one_format(path, named) != detected:
@@ -177,7 +173,7 @@ def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: 
     return detected
 
 
-def _marked(filesystem: Any, name: str) -> Format | None:
+def _marked(filesystem: Any, name: str) -> str | None:
     """The format that the first bytes of a file mean; None for other text."""
     return format_of_bytes(_head(filesystem, name)[0])
 
@@ -192,8 +188,8 @@ def _head(filesystem: Any, name: str) -> tuple[bytes, bool]:
     return head, len(head) < _HEAD_BYTES
 
 
-def _one_format(path: str, files: Sequence[str]) -> Format:
-    by_format: dict[Format, list[str]] = {}
+def _one_format(path: str, files: Sequence[str]) -> str:
+    by_format: dict[str, list[str]] = {}
     for name in files:
         format = format_named_by(name)
         assert format is not None  # files of an unknown format were left out
@@ -203,7 +199,7 @@ def _one_format(path: str, files: Sequence[str]) -> Format:
     return next(iter(by_format))
 
 
-def _mixed(path: str, by_format: Mapping[Format, Sequence[str]]) -> str:
+def _mixed(path: str, by_format: Mapping[str, Sequence[str]]) -> str:
     def some(names: Sequence[str]) -> str:
         shown = ", ".join(PurePosixPath(name).name for name in names[:_NAMED])
         return shown + (", …" if len(names) > _NAMED else "")
@@ -218,8 +214,9 @@ def _refuse_unread(names: Sequence[str]) -> None:
             raise InputError(why)
 
 
-def _empty(path: str, format_choice: FormatChoice) -> str:
+def _empty(path: str, format_choice: str) -> str:
     if format_choice not in ("auto", "parquet"):
         return f"input {path!r} is a folder without {format_choice} files"
-    others = "" if format_choice == "parquet" else ", and without CSV, TSV, JSON lines, Matrix Market or Arrow files"
+    titles = [own.title for name, own in every_format().items() if name != "parquet"]
+    others = "" if format_choice == "parquet" else f", and without {', '.join(titles[:-1])} or {titles[-1]} files"
     return f"input {path!r} is a folder without *.parquet files{others}"

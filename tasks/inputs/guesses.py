@@ -9,7 +9,6 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..where.filter import RowFilter
 from .formats.form import Form
-from .formats.formats import Format
 from .formats.layout import Layout
 from .head import Head
 from .sources import text_ids_note
@@ -29,7 +28,7 @@ def id_prefixes(ends: tuple[str, str]) -> tuple[str, str]:
 
 
 def row_layout(
-    format: Format,
+    format: str,
     heads: Sequence[Head],
     ends: tuple[str, str],
     id_type: pa.DataType,

@@ -14,8 +14,8 @@ import pyarrow as pa
 from ..errors import InputError
 from ..storage.file_versions import size_and_version
 from .formats.form import Form
-from .formats.formats import Format, compression_of, is_text
-from .formats.ipc import read_ipc_head
+from .formats.formats import compression_of, format_called
+from .formats.input_format import TableFormat
 from .formats.matrix_market import Matrix, read_matrix_head, refuse_matrix
 from .formats.parquet import Footer, read_parquet_footer
 from .formats.text_heads import TextHead, read_text_head
@@ -42,7 +42,7 @@ class Head:
     """Rows of each part that can be read alone. Estimated, except for Parquet."""
 
     spans: tuple[tuple[int, int | None], ...] = ()
-    """[row groups] range of bytes (text) or record batches (Arrow), end excluded; empty for Parquet."""
+    """[row groups] range of bytes (text) or parts (Arrow), end excluded; empty for Parquet."""
 
     is_empty: bool = False
     """Whether it is known to have no rows. Then the types of its columns mean nothing: writers choose any."""
@@ -61,7 +61,7 @@ class Head:
 
 
 def read_heads(
-    readers: Executor, paths: Sequence[str], format: Format, form: Form, options: Mapping[str, Any]
+    readers: Executor, paths: Sequence[str], format: str, form: Form, options: Mapping[str, Any]
 ) -> list[Head]:
     """The heads of all files. Raises InputError for a damaged file, or one of another format.
 
@@ -71,8 +71,8 @@ def read_heads(
         return list(readers.map(partial(_parquet, options=options), paths))
     if format == "mtx":
         return list(readers.map(partial(_matrix, form=form, options=options), paths))
-    if not is_text(format):
-        return list(readers.map(partial(_ipc, options=options), paths))
+    if isinstance(own := format_called(format), TableFormat):
+        return list(readers.map(partial(_table, own, options=options), paths))
     first = _text(paths[0], format, form, options, None)
     others = partial(_text, format=format, form=form, options=options, first=first.text)
     return [first, *readers.map(others, paths[1:])]
@@ -95,29 +95,19 @@ def _parquet(path: str, options: Mapping[str, Any]) -> Head:
     )
 
 
-def _ipc(path: str, options: Mapping[str, Any]) -> Head:
+def _table(format: TableFormat, path: str, options: Mapping[str, Any]) -> Head:
     try:
         size, version = _size(path, options)
         with open_bytes(path, options) as file:
-            found = read_ipc_head(file, path)
+            found = format.read_head(file, path, size)
     except READ_ERRORS as error:
         raise InputError(
-            f"{path} cannot be read as Arrow IPC: {error_reason(error)}; "
+            f"{path} cannot be read as {format.title}: {error_reason(error)}; "
             "it is another kind of file, was cut short or is damaged: write it again"
         ) from error
-    schema = found.schema
-    rows: tuple[int, ...]
-    spans: tuple[tuple[int, int | None], ...]
-    if not found.rows:
-        rows, spans = (), ()
-    elif found.is_stream:
-        rows = (max(1, round(size / found.row_bytes)) if found.row_bytes else 1,)
-        spans = ((0, None),)
-    else:
-        rows = (found.rows,) * found.batches
-        spans = tuple((batch, batch + 1) for batch in range(found.batches))
-    types = dict(zip(schema.names, schema.types, strict=True))
-    return Head(path, size, version, tuple(schema.names), types, rows, spans, is_empty=not found.rows)
+    names, types = found.schema.names, found.schema.types
+    columns = dict(zip(names, types, strict=True))
+    return Head(path, size, version, tuple(names), columns, found.rows, found.spans, is_empty=not found.rows)
 
 
 def _matrix(path: str, form: Form, options: Mapping[str, Any]) -> Head:
@@ -141,13 +131,13 @@ def _spans(path: str, start: int, size: int) -> tuple[tuple[int, int | None], ..
     return tuple(pairwise([*range(start, size, SPLIT_BYTES), size]))
 
 
-def _unreadable_text(path: str, format: Format, error: BaseException) -> InputError:
+def _unreadable_text(path: str, format: str, error: BaseException) -> InputError:
     return InputError(
         f"{path} cannot be read as {format}: {error_reason(error)}; it was cut short or is damaged: write it again"
     )
 
 
-def _text(path: str, format: Format, form: Form, options: Mapping[str, Any], first: TextHead | None) -> Head:
+def _text(path: str, format: str, form: Form, options: Mapping[str, Any], first: TextHead | None) -> Head:
     try:
         size, version = _size(path, options)
         with open_bytes(path, options) as file:

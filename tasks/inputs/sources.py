@@ -15,7 +15,7 @@ from ..storage.file_versions import refuse_changed
 from ..tables.live import Table
 from ..where.filter import RowFilter
 from .formats.form import Bipartite, Weights
-from .formats.formats import Format, compression_of, is_text
+from .formats.formats import compression_of, format_called, is_text
 from .formats.layout import Layout
 from .formats.matrix_market import Matrix, refuse_other_entries
 
@@ -116,7 +116,7 @@ class Source:
     frame: Frame | None = None
     """The frame or graph whose edges are in these temporary files."""
 
-    format: Format = "parquet"
+    format: str = "parquet"
 
     layout: Layout | None = None
     """How rows are laid out in the files; None for Parquet."""
@@ -156,7 +156,7 @@ class Source:
     @property
     def is_counted(self) -> bool:
         """Whether the number of rows is known before they are read."""
-        return self.format == "parquet"
+        return format_called(self.format).is_counted
 
     @property
     def kind(self) -> Kind:

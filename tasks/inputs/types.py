@@ -14,7 +14,7 @@ from ..where.filter import RowFilter
 from ..where.words import clipped, refused
 from .columns import common_type, id_type, is_whole_decimal, listed, refuse_weight, value_type
 from .formats.form import Form
-from .formats.formats import Format, is_text
+from .formats.formats import is_text
 from .head import Head
 from .opening import error_reason
 from .partitioned import PrunedFiles
@@ -23,7 +23,7 @@ from .sizes import decimal_range
 _ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 
 
-def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
+def refuse_form(form: Form, format: str, path: str, is_table: bool) -> None:
     """Raises UsageError for settings of another format."""
     if is_table and form.format not in ("auto", "parquet"):
         raise UsageError(f"input.format is {form.format}, but input {path!r} is a table, whose files are Parquet")
@@ -43,7 +43,7 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
         )
 
 
-def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form: Form) -> list[dict[str, pa.DataType]]:
+def end_types(heads: Sequence[Head], ends: tuple[str, str], format: str, form: Form) -> list[dict[str, pa.DataType]]:
     """[files] types of both id columns. Raises InputError if one is missing or has an unusable type."""
     found = [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
     if all(head.is_empty for head in heads):
@@ -54,7 +54,7 @@ def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form
     return found
 
 
-def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataType:
+def _end_type(head: Head, column: str, format: str, form: Form) -> pa.DataType:
     types = _types(head)
     if is_text(format) and column in types:
         written = None if head.text is None else head.text.written.get(column)
@@ -78,7 +78,7 @@ def _types(head: Head) -> Mapping[str, pa.DataType]:
 
 
 def input_type(
-    heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
+    heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: str, form: Form
 ) -> pa.DataType:
     """The common type of the ids of all files; `types` are [files] the types of both columns. Ids of CSV are text if
     some of them are not integers.

@@ -26,6 +26,8 @@ from ..errors import InputError
 from ..ids.display import display_id
 from ..inputs.columns import is_whole_decimal, plain_values, value_type
 from ..inputs.finding import find_files
+from ..inputs.formats.formats import format_called
+from ..inputs.formats.input_format import TableFormat
 from ..storage.parquet_checksum import read_footer
 from ..storage.stores import store_errors
 from ..tables.finding import refuse_parts_of_tables, refuse_parts_under
@@ -72,8 +74,7 @@ def input_pieces(path: str, recorded: Mapping[str, Any], live: LiveFiles | None 
             with store_errors("read", path), filesystem.open(name, "rb") as stream:
                 yield from _pieces(name, stream, recorded, columns, filter, live)
         except (pa.ArrowException, OSError, ValueError) as error:
-            what = {"parquet": "Parquet", "arrow": "Arrow"}.get(format, "text")
-            raise InputError(f"{name}: cannot be read as {what}: {error}") from error
+            raise InputError(f"{name}: cannot be read as {format_called(format).title}: {error}") from error
 
 
 class _Filter:
@@ -123,7 +124,7 @@ def _names(
             live.refuse_columns(columns)
             return list(live.paths)
         if format != "parquet":
-            return find_files(path, {}, format).paths  # type: ignore[arg-type]  # the manifest has a valid format
+            return find_files(path, {}, format).paths
         if filesystem.isdir(root):
             listed = filesystem.find(root)
             names = [name for name in listed if _is_part(name[len(root) :])]
@@ -207,14 +208,9 @@ def _tables(
         for group in range(file.num_row_groups):
             yield f"{name}, row group {group}", file.read_row_group(group, columns=present)
         return
-    table = _arrow(stream) if format == "arrow" else _text(name, stream.read(), recorded["layout"])
+    own = format_called(format)
+    table = own.whole(stream) if isinstance(own, TableFormat) else _text(name, stream.read(), recorded["layout"])
     yield name, table.select([column for column in dict.fromkeys(columns) if column in table.schema.names])
-
-
-def _arrow(stream: Any) -> pa.Table:
-    is_file = stream.read(6) == b"ARROW1"
-    stream.seek(0)
-    return (pa.ipc.open_file(stream) if is_file else pa.ipc.open_stream(stream)).read_all()
 
 
 def _text(name: str, content: bytes, layout: Mapping[str, Any]) -> pa.Table:

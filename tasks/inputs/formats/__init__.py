@@ -1,6 +1,7 @@
-"""Input file formats: Parquet (`parquet`, `statistics`, `thrift`), Arrow (`ipc`), CSV, TSV and JSON lines (`text`),
-Matrix Market (`matrix_market`). `unread` names other formats and the commands that convert them.
+"""Input file formats. Those that edgemill reads are modules in `shipped`; `formats` finds them by names, suffixes and
+first bytes, and `unread` names others and the commands that convert them.
 
-Imports `tasks.errors`, `tasks.storage` and `inputs.opening`. Start with `formats`, which maps suffixes to formats;
-`form` has what the settings say, `layout` how rows are laid out, `pruning` skips row groups by a condition.
+`parquet`, `statistics`, `thrift` read Parquet, `text` CSV, TSV and JSON lines, `matrix_market` Matrix Market. `form`
+has what the settings say, `layout` how rows are laid out, `pruning` skips row groups by a condition. Imports
+`tasks.errors`, `tasks.storage` and `inputs.opening`. Start with `input_format`: what a format declares.
 """

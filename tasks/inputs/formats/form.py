@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .formats import FormatChoice
-
 IdTypeChoice = Literal["auto", "int64", "uint64", "string"]
 Bipartite = Literal["prefix", "refuse"]
 """If the two columns are two sets of ids: add a prefix to each, or refuse an id that is in both columns."""
@@ -32,7 +30,8 @@ class Weights:
 class Form:
     """What the settings say about the files. None and "auto" are determined from the files."""
 
-    format: FormatChoice = "auto"
+    format: str = "auto"
+    """The name of a format, or `auto`: by the names of the files and their first bytes."""
 
     header: bool | None = None
     """Whether the first line of CSV and TSV files has the names of the columns."""

@@ -1,48 +1,45 @@
-"""The formats of input files that edgemill reads: their names, suffixes and first bytes."""
+"""The formats of input files that edgemill reads, the modules in `shipped`: by name, suffix and first bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import Literal, TypeAlias, get_args
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-Format: TypeAlias = Literal["parquet", "csv", "tsv", "jsonl", "mtx", "arrow"]
-"""A supported format. `tsv` is `csv` with tabs; `mtx` is Matrix Market; `arrow` is an Arrow IPC file or stream."""
-
-FORMATS: tuple[str, ...] = get_args(Format)
-
-FormatChoice: TypeAlias = Literal["auto", Format]
-"""The setting of the format. `auto` infers it from the names of the files and their first bytes."""
+if TYPE_CHECKING:
+    from .input_format import InputFormat
 
 COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}
 """Suffix of compressed text → Arrow's name of the compression."""
 
-DATA_SUFFIXES: Mapping[str, Format] = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".mtx": "mtx",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-"""Suffixes that only data files have. In a folder all such files are read."""
+_SHIPPED = "shipped"
 
-OTHER_SUFFIXES: Mapping[str, Format] = {
-    ".pq": "parquet",
-    ".parq": "parquet",
-    ".txt": "csv",
-    ".edges": "csv",
-    ".edgelist": "csv",
-    ".el": "csv",
-    ".dat": "csv",
-    ".json": "jsonl",
-}
-"""Suffixes of notes and metadata as well. In a folder such files are read only if none has one of DATA_SUFFIXES."""
+
+@cache
+def format_names() -> tuple[str, ...]:
+    """The names of all formats, as `input.format` takes them. Loads no format."""
+    return tuple(sorted(module.name for module in iter_modules([str(Path(__file__).with_name(_SHIPPED))])))
+
+
+@cache
+def format_called(name: str) -> InputFormat:
+    """The format with a name."""
+    module = import_module(f".{_SHIPPED}.{name}", __package__)
+    (kind,) = (
+        one
+        for key, one in vars(module).items()
+        if isinstance(one, type) and one.__module__ == module.__name__ and hasattr(one, "suffixes") and key[0] != "_"
+    )
+    found: InputFormat = kind()
+    return found
+
+
+def every_format() -> dict[str, InputFormat]:
+    """Name → format."""
+    return {name: format_called(name) for name in format_names()}
 
 
 def suffix_of(name: str) -> str:
@@ -58,25 +55,20 @@ def compression_of(name: str) -> str | None:
     return COMPRESSIONS.get(PurePosixPath(name.lower()).suffix)
 
 
-def format_named_by(name: str) -> Format | None:
-    """The format that the suffix means; None for other suffixes."""
+def format_named_by(name: str, of_data_alone: bool = False) -> str | None:
+    """The format that the suffix means, `of_data_alone` if only data files have it; None for other suffixes."""
     suffix = suffix_of(name)
-    return DATA_SUFFIXES.get(suffix) or OTHER_SUFFIXES.get(suffix)
+    for format, own in every_format().items():
+        if suffix in own.suffixes or (suffix in own.other_suffixes and not of_data_alone):
+            return format
+    return None
 
 
-MATRIX_MARKET = b"%%matrixmarket"
-"""The first bytes of a Matrix Market file, in lower case."""
-
-
-def format_of_bytes(head: bytes) -> Format | None:
+def format_of_bytes(head: bytes) -> str | None:
     """The format that the first bytes of a file mean, uncompressed; None for other text and unsupported formats."""
-    if head[:4] in (b"PAR1", b"PARE"):
-        return "parquet"
-    if head[:6] == b"ARROW1":
-        return "arrow"
-    return "mtx" if head.removeprefix(b"\xef\xbb\xbf")[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET else None
+    return next((format for format, own in every_format().items() if own.begins(head)), None)
 
 
 def is_text(format: str) -> bool:
     """Whether files of a format are lines of text whose columns and types are detected."""
-    return format in ("csv", "tsv", "jsonl")
+    return format_called(format).is_text

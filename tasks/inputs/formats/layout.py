@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from .formats import Format
+from .formats import format_called
 
 
 @dataclass(frozen=True)
 class Layout:
     """How text or Arrow IPC files are read. Picklable."""
 
-    format: Format
+    format: str
 
     delimiter: str = ","
     """Between the fields of a line of CSV."""
@@ -60,12 +60,8 @@ class Layout:
 
     def describe(self) -> str:
         """The layout for a person."""
-        if self.format == "arrow":
-            return "Arrow IPC"
-        if self.format == "jsonl":
-            return "JSON lines"
-        if self.format == "mtx":
-            return "Matrix Market"
+        if self.format not in ("csv", "tsv"):
+            return format_called(self.format).title
         names = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", " ": "space"}
         parts = [f"{names.get(self.delimiter, repr(self.delimiter))} between fields"]
         parts.append("names in the first line" if self.header else "no names in the first line")

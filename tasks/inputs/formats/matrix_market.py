@@ -20,10 +20,12 @@ import pyarrow.csv as arrow_csv
 
 from ...errors import InputError
 from .form import Form
-from .formats import MATRIX_MARKET, compression_of
+from .formats import compression_of
 from .lines import BYTE_ORDER_MARK, LineStream, chunks_of_lines, decompressed
 from .unread import why_content_not_read
 
+MATRIX_MARKET = b"%%matrixmarket"
+"""The first bytes of a file, in lower case."""
 HEAD_BYTES = 2**20
 """Bytes of a file, uncompressed, in which its entries begin."""
 

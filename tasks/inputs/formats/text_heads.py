@@ -17,7 +17,7 @@ import pyarrow.csv as arrow_csv
 from ...errors import InputError
 from ..opening import error_reason
 from .form import Form
-from .formats import Format, compression_of
+from .formats import compression_of
 from .lines import (
     BYTE_ORDER_MARK,
     comments_in,
@@ -94,7 +94,7 @@ class TextHead:
     """How the values of the columns of CSV and TSV are written."""
 
 
-def read_text_head(file: Any, path: str, size: int, format: Format, form: Form, first: TextHead | None) -> TextHead:
+def read_text_head(file: Any, path: str, size: int, format: str, form: Form, first: TextHead | None) -> TextHead:
     """Inspect the beginning of an open file of `size` bytes. What the settings leave open is as in the `first` file.
 
     Raises InputError if it is not text of this format, and READ_ERRORS for damaged compression.
@@ -141,7 +141,7 @@ def _has_only_comments(head: bytes, form: Form) -> bool:
     )
 
 
-def _csv_head(path: str, head: bytes, stored: int, format: Format, form: Form, first: TextHead | None) -> TextHead:
+def _csv_head(path: str, head: bytes, stored: int, format: str, form: Form, first: TextHead | None) -> TextHead:
     comment = _comment(path, head, form, first)
     text = without_comments(head, comment.encode()) if comment else head
     try:
@@ -239,7 +239,7 @@ def attributes_in_braces(path: str, rows: Sequence[Sequence[str]], delimiter: st
     return None
 
 
-def _delimiter(path: str, lines: Sequence[str], format: Format) -> str:
+def _delimiter(path: str, lines: Sequence[str], format: str) -> str:
     if format == "tsv":
         return "\t"
     compared = lines[:_LINES_COMPARED]

@@ -25,7 +25,6 @@ _DUCKDB: Mapping[str, str] = {
 """Suffix of an unsupported format → DuckDB's clause that reads it."""
 
 _PANDAS: Mapping[str, str] = {
-    ".orc": "read_orc",
     ".xls": "read_excel",
     ".ods": "read_excel",
     ".pkl": "read_pickle",

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgemill.pipeline.settings.sources import load_settings
 from edgemill.tasks.errors import InputAbsent, InputError, UsageError
 from edgemill.tasks.estimate.sampling import take_sample
 from edgemill.tasks.ids.id_types import from_internal
@@ -25,6 +26,7 @@ from edgemill.tasks.ingest.reading import count_rows, read_rows
 from edgemill.tasks.inputs import head as heads
 from edgemill.tasks.inputs.formats import lines
 from edgemill.tasks.inputs.formats.form import Form
+from edgemill.tasks.inputs.formats.formats import every_format, format_named_by, format_of_bytes
 from edgemill.tasks.inputs.formats.unread import why_not_read
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source, plan_blocks
@@ -169,7 +171,6 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"is xlsx, which edgemill does not read; .* COPY \(SELECT src, dst FROM read_xlsx\('.*a\.xlsx'\)",
     ),
     "Avro": (raw("a.avro", b"Obj"), r"DuckDB: COPY \(.*read_avro\('.*a\.avro'\)\) TO 'edges\.parquet'"),
-    "ORC": (raw("a.orc", b"ORC"), r"pandas: pandas\.read_orc\('.*a\.orc'\)\.to_parquet\('edges\.parquet'\)"),
     "zip": (raw("a.csv.zip", b"PK"), "has a compression that edgemill does not read: unpack it"),
     "a JSON array": (
         text(("a.json", '[{"src": 1}]')),
@@ -215,7 +216,7 @@ def test_the_setting_of_the_format(tmp_path: Path) -> None:
     FILES["rows.csv"](TABLES["int64"], tmp_path / "part-00000")
     with pytest.raises(InputError, match=r"cannot tell the format of .*part-00000: .* name it with --input-format"):
         open_source(str(tmp_path / "part-00000"))
-    with pytest.raises(InputAbsent, match=r"is a folder without \*\.parquet files, and without CSV"):
+    with pytest.raises(InputAbsent, match=r"is a folder without \*\.parquet files, and without Arrow IPC, CSV"):
         open_source(str(tmp_path))
     for path in (tmp_path, tmp_path / "part-00000", tmp_path / "part-*"):
         assert len(rows(open_source(str(path), form=Form(format="csv")))) == 4
@@ -268,3 +269,17 @@ def test_settings_of_another_format(tmp_path: Path) -> None:
 def test_the_advice_to_convert_a_graph_works() -> None:
     assert "networkx.read_graphml('a.graphml')" in str(why_not_read("a.graphml"))
     assert why_not_read("a.unknown") is None
+
+
+def test_formats_declare_what_tells_them_apart(tmp_path: Path) -> None:
+    """No two have a suffix or a first byte in common, and each is found by both. Unknown names are refused."""
+    formats = every_format()
+    suffixes = [suffix for own in formats.values() for suffix in (*own.suffixes, *own.other_suffixes)]
+    assert len(set(suffixes)) == len(suffixes) and all(own.suffixes and own.title for own in formats.values())
+    for name, own in formats.items():
+        assert {format_named_by(f"A{suffix.upper()}") for suffix in own.suffixes} == {name}
+        assert {format_named_by(f"a{suffix}", of_data_alone=True) for suffix in own.other_suffixes} <= {None}
+        assert {format_of_bytes(mark + b"\0\1") for mark in own.marks} <= {name}
+    assert format_of_bytes(b"par1,2") is None and format_of_bytes(b"%%MATRIXmarket") == "mtx"
+    with pytest.raises(UsageError, match=r"input\.format: must be auto, arrow, .* or tsv, got 'xls'"):
+        load_settings(None, {"input.path": "a", "output.path": "b", "input.format": "xls"})

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.form import Form
-from edgemill.tasks.inputs.formats.formats import FormatChoice
 from edgemill.tasks.inputs.formats.unread import why_content_not_read, why_not_read
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
@@ -103,7 +102,7 @@ def test_a_graph_format_is_named_and_converted(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     file: str,
-    choice: FormatChoice,
+    choice: str,
     pack: Callable[[bytes], bytes],
 ) -> None:
     path = tmp_path / file
