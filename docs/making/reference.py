@@ -32,6 +32,7 @@ from edgemill.pipeline.settings.program_sections import section_of
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
 from edgemill.tasks.inputs.formats.formats import every_format
+from edgemill.tasks.publish.result_columns import EDGES, VERTICES, ResultColumn
 
 DOCS = Path(__file__).resolve().parents[1]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -111,6 +112,16 @@ def formats() -> str:
         for name, own in every_format().items()
     ]
     return _table(("`input.format`", "format", "names of files", "how a file is read"), rows)
+
+
+def result_columns(columns: Sequence[ResultColumn], *when: str) -> str:
+    """A row for each column of a table of results, after those of ids for a table of edges."""
+    ends = (
+        ("the input's source column", "id", "The smaller end."),
+        ("the input's target column", "id", "The larger end."),
+    )
+    rows = [(f"`{own.name}`", own.type, own.meaning) for own in columns if own.when in when]
+    return _table(("column", "type", "meaning"), [*(ends if columns is EDGES and "always" in when else ()), *rows])
 
 
 def _unit(name: str) -> str:
@@ -241,6 +252,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "settings": settings,
     "programs": programs,
     "formats": formats,
+    "edges": lambda: result_columns(EDGES, "always", "exact"),
+    "intervals": lambda: result_columns(EDGES, "interval"),
+    "vertices": lambda: result_columns(VERTICES, "always", "exact"),
     "commands": commands,
     "exit_codes": exit_codes,
     "manifest": record,

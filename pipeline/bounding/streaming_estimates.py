@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-import pyarrow as pa
-
 from ...tasks.bound.streamdn import StreamEstimate, estimate_stream
 from ...tasks.ingest import OwnedRows
 from ...tasks.ingest.numbering import BucketEdges
 from ...tasks.messages import Bundle
 from ...tasks.publish.columns import EdgeColumn, EdgeValues, collect_columns, send_columns
-from ...tasks.publish.tables import TableColumn
+from ...tasks.publish.result_columns import EDGES
+from ...tasks.publish.tables import TableColumn, value_column
 from ..output.manifest import StreamRecord
 from ..stages.exchange import exchange, send
 from ..stages.task_engine import Future, TaskEngine
 
-COLUMN = "lambda_streamdn"
+(COLUMN,) = (own.name for own in EDGES if own.when == "estimated")
 
 
 def estimate_edges(
@@ -46,7 +45,7 @@ def _send(rows: OwnedRows, found: StreamEstimate) -> Bundle[EdgeValues]:
 
 def _collect(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> list[TableColumn]:
     found = collect_columns(edges, (EdgeColumn(COLUMN, "max"),), parts)
-    return [TableColumn(COLUMN, pa.int32(), found[COLUMN])]
+    return [value_column(EDGES, COLUMN, found[COLUMN])]
 
 
 def _figures(found: StreamEstimate) -> tuple[int, float, dict[str, float] | None]:

@@ -55,7 +55,7 @@ def add_edge_columns(
 def columns_of_edges(columns: Sequence[Sequence[ProgramColumn]], named: Sequence[NamedColumns]) -> list[TableColumn]:
     """Task: the columns of all programs for the edges of a bucket."""
     return [
-        TableColumn(column.name, pa.type_for_alias(column.kind), found.edges[column.state])
+        TableColumn(column.name, pa.type_for_alias(column.kind), found.edges[column.state], missing=column.missing)
         for own, found in zip(columns, named, strict=True)
         for column in own
     ]

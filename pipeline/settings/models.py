@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, model_validator
 
 from ...tasks.errors import UsageError
+from ...tasks.publish.result_columns import EDGES, VERTICES, names_of
 from ...tasks.storage.passwords import without_passwords
 from ..programs.declared import DeclaredProgram, shipped
 from .algorithm_settings import (
@@ -45,11 +46,6 @@ __all__ = [
     "ProgramsSettings",
     "Settings",
 ]
-
-EDGE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high", "lambda_streamdn")
-"""Columns of edges that are no program's."""
-COLUMNS = ("id", "degree", "triangles", "lambda", "lambda_low", "lambda_high", "component")
-"""Columns of vertices that are no program's."""
 
 
 class Settings(Section):
@@ -87,15 +83,16 @@ class Settings(Section):
     @property
     def edge_columns(self) -> tuple[str, ...]:
         """The columns that the run adds to the table of edges."""
-        estimates = ("lambda_streamdn",) if self.bounding.operator == "streamdn" else ()
+        estimates = names_of([own for own in EDGES if own.when == "estimated"])
+        estimates = estimates if self.bounding.operator == "streamdn" else ()
         return estimates + tuple(
             column.name for program in self.requested_programs.values() for column in program.edge_columns
         )
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        for reserved, of_edges in ((COLUMNS, False), (EDGE_COLUMNS, True)):
-            seen = dict.fromkeys(reserved, "every result")
+        for reserved, of_edges in ((VERTICES, False), (EDGES, True)):
+            seen = dict.fromkeys(names_of(reserved), "every result")
             for name, program in self.requested_programs.items():
                 for column in program.edge_columns if of_edges else program.columns:
                     if column.name in seen:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -25,7 +24,8 @@ from ...tasks.publish.dense_tables import write_groups
 from ...tasks.publish.encoded import EncodedColumns
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.names import answer_names, join_names
-from ...tasks.publish.tables import TableColumn, finish_edges, write_edges, write_vertices
+from ...tasks.publish.result_columns import VERTICES
+from ...tasks.publish.tables import TableColumn, finish_edges, value_column, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
 from ..monitor.events import Stage
 from .exchange import exchange, send
@@ -273,7 +273,7 @@ def _write_vertices(
 def _write_columns(
     how: TableFormat, file: int, ids: ingest.BucketIds, degrees: BucketDegrees, columns: Sequence[TableColumn]
 ) -> OutputFile:
-    degree = TableColumn("degree", pa.int64(), degrees.degree)
+    degree = value_column(VERTICES, "degree", degrees.degree)
     return write_vertices(how, degrees.bucket, ids.ids, [degree, *columns], file=file)
 
 

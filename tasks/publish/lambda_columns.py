@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -30,7 +29,8 @@ from .columns import (
     send_columns,
     send_reduced,
 )
-from .tables import TableColumn
+from .result_columns import EDGES, VERTICES
+from .tables import TableColumn, value_column
 
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
 
@@ -153,7 +153,7 @@ def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:
 
 def support_column(support: NDArray[np.int32]) -> TableColumn:
     """The column of triangles of the table of edges."""
-    return TableColumn("support", pa.int32(), support)
+    return value_column(EDGES, "support", support)
 
 
 def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
@@ -162,17 +162,17 @@ def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None
     `component` [vertices] is its id, -1 if there is none.
     """
     columns = [
-        TableColumn("degree", pa.int64(), vertices.degree),
-        TableColumn("triangles", pa.int64(), vertices.triangles),
+        value_column(VERTICES, "degree", vertices.degree),
+        value_column(VERTICES, "triangles", vertices.triangles),
         *lambda_columns(vertices, converged),
     ]
     if component is not None:
-        columns.append(TableColumn("component", pa.int64(), component, missing=-1))
+        columns.append(value_column(VERTICES, "component", component, missing=-1))
     return columns
 
 
 def lambda_columns(values: BucketResults | BucketVertices, converged: bool) -> list[TableColumn]:
     """The column of λ, or those of both ends of its interval."""
     if converged:
-        return [TableColumn("lambda", pa.int32(), values.low)]
-    return [TableColumn("lambda_low", pa.int32(), values.low), TableColumn("lambda_high", pa.int32(), values.high)]
+        return [value_column(EDGES, "lambda", values.low)]
+    return [value_column(EDGES, "lambda_low", values.low), value_column(EDGES, "lambda_high", values.high)]

@@ -17,6 +17,7 @@ from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
 from .encoded import EncodedColumns, encode_columns, write_joined
+from .result_columns import ResultColumn
 from .writing import OutputFile, TableFormat, write_table
 
 TEXT_PER_GROUP = 2**26
@@ -35,6 +36,14 @@ class TableColumn:
     """The ids that `values` are positions in; None if the column holds no ids."""
     missing: float | None = None
     """The value that is written as null; None if no value is."""
+
+
+def value_column(
+    columns: Sequence[ResultColumn], name: str, values: NDArray[Any], missing: float | None = None
+) -> TableColumn:
+    """The column of a table with this name, of `columns` that a result has, with its values [rows]."""
+    (own,) = (column for column in columns if column.name == name)
+    return TableColumn(name, pa.type_for_alias(own.type), values, missing=missing)
 
 
 @dataclass(frozen=True)

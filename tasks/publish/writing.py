@@ -18,11 +18,12 @@ from ..storage.checksums import HashedFile
 from ..storage.folders import Folder, folder_at
 from ..storage.own_files import open_own
 from ..storage.parquet_checksum import checksummed_writer
+from .result_columns import EDGES, names_of
 
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
 
-VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+VALUE_COLUMNS = names_of(EDGES, estimated=False)
 """Value columns of the edge files. An input's id columns must not have these names."""
 
 

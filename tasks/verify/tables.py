@@ -219,9 +219,9 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
     bounds = _bounds(manifest)
     numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
     estimate = (manifest.get("bounding") or {}).get("estimates")
-    added = [] if estimate is None else [estimate["column"]]
-    added += [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
-    table = read_table(out, manifest, "edges", [source, target], numbers, last=added)
+    of_programs = [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
+    added = [*([] if estimate is None else [estimate["column"]]), *of_programs]
+    table = read_table(out, manifest, "edges", [source, target], numbers, nulls=of_programs, last=added)
     for column in (source, target):
         if table[column].type != vertices.id_type:
             raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
