@@ -470,3 +470,19 @@ def test_weights_can_be_supports(folder: Path, tmp_path: Path, directed: bool) -
         package.try_program(supports.Unweighted(), ends)
     with pytest.raises(UsageError, match=r"weighs edges by their triangles, .* --programs lambda,corners"):
         load(own=("supports:Corners",), run="corners")
+
+
+def test_an_update_runs_programs_of_the_user(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its process, with the values of a run of the whole; those of an earlier version of the module do not count."""
+    how: dict[str, Any] = HOW | REACH | {"programs": ("lambda", "reach")}
+    base = mine(rows, tmp_path / "base", **how)
+    more = pa.table({"src": [5, 3], "dst": [8, 9]})
+    made = update(base, tmp_path / "out", insert=more, program=("my_programs:Reach",), device="cpu")
+    assert made.manifest.update is not None
+    whole = mine(runs.write_rows(tmp_path / "all.parquet", [*EDGES, (5, 8), (3, 9)]), tmp_path / "whole", **how)
+    assert made.vertices.to_table().equals(whole.vertices.to_table())
+    (record,) = made.manifest.programs
+    assert (record.source, record.sha256) == ("my_programs:Reach", whole.manifest.programs[0].sha256)
+    monkeypatch.setattr(declared, "_source_digest", lambda module: "another")
+    again = update(made, tmp_path / "again", program=("my_programs:Reach",), device="cpu")
+    assert again.manifest.programs[0].sha256 == "another" and again.manifest.programs[0].begun == "nothing"
