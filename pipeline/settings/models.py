@@ -146,16 +146,8 @@ class Settings(Section):
 
 
 SECTIONS: Mapping[str, type[BaseModel]] = {
-    "input": InputSettings,
-    "output": OutputSettings,
-    "ingest": IngestSettings,
-    "partitioning": PartitioningSettings,
-    "bounding": BoundingSettings,
-    "checkpoint": CheckpointSettings,
-    "cluster": ClusterSettings,
-    "nightly": NightlySettings,
-    "monitoring": MonitoringSettings,
-    "programs": ProgramsSettings,
-    "estimate": EstimateSettings,
+    name: field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
 }
 """Section name → its model, in the order of the settings file."""
