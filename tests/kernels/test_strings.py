@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.arrays.strings import hash_strings, sort_strings
+from edgemill.kernels.cpu.arrays.strings import MANY, hash_strings, sort_strings
 
 
 def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -48,6 +48,18 @@ def test_any_bytes(texts: list[bytes]) -> None:
 def test_many_strings(number: object, before: str) -> None:
     assert callable(number)
     check([f"{before}{number(i)}".encode() for i in range(5000)])
+
+
+@pytest.mark.parametrize("longest", [0, 5, 30])
+def test_many_strings_that_begin_alike(longest: int) -> None:
+    """More of each kind than a quicksort takes, some again; and one that ends where the others begin to differ."""
+    kinds = ["https://example.org/user/", "https://example.org/item/", "user:"]
+    texts = [f"{kind}{number * 7919 % 3001:0{longest}}" for kind in kinds for number in range(2 * MANY)]
+    assert longest < 5 or max(map(len, texts)) == len(kinds[0]) + longest
+    check([text.encode() for text in texts])
+    check([b"https://example.org/", *(text.encode() for text in texts[: 4 * MANY])])
+    check([b"same"] * (MANY + 1))
+    check([text[:7].encode() for text in texts])
 
 
 def test_the_strings_of_a_slice() -> None:
