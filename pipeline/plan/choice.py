@@ -99,17 +99,18 @@ def _plan_input(settings: Settings, source: Source) -> Plan:
 def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:
     """The plan, if it fits for any content of the rows; None if rows must be sampled.
 
-    It assumes that each row is an edge, and that each number in the range of the ids is a vertex. It has one partition,
-    or as many shards on GPUs as `partitioning.count` says.
+    It assumes that each row is an edge, and that each end of a row, or each number in the range of the ids, is a
+    vertex. It has one partition, or as many shards on GPUs as `partitioning.count` says.
     """
     count = settings.partitioning.count
     one = count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
     peels = settings.bounding.method in ("auto", "peel")
     on_gpus = capacity.device_bytes and not capacity.in_process and peels and settings.programs.find_lambda
     in_bands = not one and count == "auto" and peels and not capacity.device_bytes
-    if not (one or on_gpus or in_bands) or source.kind != "integer" or source.most_rows is None:
+    graph = upper_bounds(source) if one or on_gpus or in_bands else None
+    if graph is None:
         return None
-    plan = _one_partition(settings, source, upper_bounds(source), capacity)
+    plan = _one_partition(settings, source, graph, capacity)
     if in_bands:
         plan = _plan_on_cpus(plan, count)
         if plan.in_shards:  # there may be fewer edges than rows

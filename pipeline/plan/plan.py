@@ -11,7 +11,7 @@ from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from .facts import PlanFacts
 from .gpu_memory import compact_bytes, shards_bytes
 from .limits import FILL, GPU_FILL, SHARE_OF_PIECES
-from .row_memory import TEXT_BYTES, distinct_of, in_parts, row_bytes
+from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
 from .tasks import Layout
 
@@ -263,7 +263,7 @@ class Plan(PlanFacts):
         """Memory of a worker's blocks until their ids are numbered."""
         blocks = -(-len(self.blocks) // self.capacity.workers)
         text = self.source.kind == "string"
-        ids = distinct_of(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
+        ids = distinct_ids(self.graph, self.block_rows) * (self.graph.id_bytes + 8 * text)
         return int(blocks * (ids + 8 * distinct_of(self.edges, self.block_rows)))
 
     @property

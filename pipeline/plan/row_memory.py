@@ -25,17 +25,25 @@ def row_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
     """Memory of each row of a block of `rows` rows while it is read and cleaned."""
     if source.kind == "string":
         text = 2 * rows * graph.id_bytes
-        distinct = distinct_of(graph.vertices.likely, 2 * rows) * graph.id_bytes
+        distinct = distinct_ids(graph, rows) * graph.id_bytes
         merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
         return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
     if fits_table(graph.id_span, 2 * rows):
         return ROW_BYTES
-    return ROW_BYTES + HASHED_BYTES * distinct_of(graph.vertices.likely, 2 * rows) / max(rows, 1)
+    return ROW_BYTES + HASHED_BYTES * distinct_ids(graph, rows) / max(rows, 1)
 
 
 def in_parts(source: Source, graph: GraphEstimate, rows: int) -> bool:
     """Whether the strings of a block are coded part by part and merged. A process keeps the memory that this frees."""
     return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
+
+
+def distinct_ids(graph: GraphEstimate, rows: int) -> float:
+    """Distinct ids among the ends of some rows: their expected number, or the most that there can be if the graph is
+    known by upper bounds.
+    """
+    among, drawn = graph.vertices.likely, 2 * rows
+    return min(among, drawn) if graph.is_bound else distinct_of(among, drawn)
 
 
 def distinct_of(among: int, drawn: int) -> float:

@@ -30,6 +30,10 @@ _EDGE_ROW_BYTES = 24
 """Uncompressed bytes of an edge's ids, support and λ."""
 _VERTEX_ROWS_BYTES = 100
 """Uncompressed bytes of a vertex, its membership of a DN-graph, and one component and DN-graph per vertex."""
+_ID_BYTES = 8
+"""Bytes of each of the two ids in both of these, if ids are integers."""
+_LENGTH_BYTES = 4
+"""Bytes that Parquet adds to each text."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ class GraphEstimate:
 
     triangles: int | None = None
     """Triangles of the graph; None if the sample does not tell, or nothing was sampled."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether these are upper bounds, as no row was read."""
+        return self.rows_looked_at == 0
 
 
 @dataclass(frozen=True)
@@ -118,21 +127,29 @@ class Estimate:
         return packed_bytes([pa.array(values)], compression) / len(values) if len(values) else 0.0
 
 
-def upper_bounds(source: Source) -> GraphEstimate:
-    """Upper bounds from the footers alone, for integer ids. The number of rows, or an upper bound of it, must be
-    known.
-    """
-    low, high = source.id_range or (0, 2**63 - 1)
-    rows = source.rows if source.most_rows is None else source.most_rows
-    vertices = min(2 * rows, high - low + 1)
+def upper_bounds(source: Source) -> GraphEstimate | None:
+    """Upper bounds from the footers alone; None if they do not tell the number of rows, or that of bytes of texts."""
+    rows, text = source.most_rows, 0.0
+    if rows is None:
+        return None
+    vertices, id_bytes, span = 2 * rows, float(_ID_BYTES), 0
+    if source.kind == "integer":
+        low, high = source.id_range or (0, 2**63 - 1)
+        span = high - low + 1
+        vertices = min(vertices, span)
+    elif source.most_id_bytes is None:
+        return None
+    else:
+        id_bytes = source.most_id_bytes
+        text = max(0.0, id_bytes + _LENGTH_BYTES - _ID_BYTES)
     return GraphEstimate(
         rows_looked_at=0,
         edges=EstimatedCount(rows, 0, rows),
         vertices=EstimatedCount(vertices, 0, vertices),
         with_triangles=1.0,
-        id_bytes=8.0,
-        id_span=high - low + 1,
-        output_bytes=rows * _EDGE_ROW_BYTES + vertices * _VERTEX_ROWS_BYTES,
+        id_bytes=id_bytes,
+        id_span=span,
+        output_bytes=round(rows * (_EDGE_ROW_BYTES + 2 * text) + vertices * (_VERTEX_ROWS_BYTES + 2 * text)),
     )
 
 

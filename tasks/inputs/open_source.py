@@ -24,7 +24,7 @@ from .formats.formats import is_text
 from .guesses import guess_notes, id_prefixes, row_layout
 from .head import read_heads
 from .partitioned import prune_files
-from .sizes import id_bytes, id_range
+from .sizes import id_bytes, id_range, most_id_bytes
 from .sources import FOOTER_READERS, Source, SourceFile
 from .types import end_types, filter_of, input_type, refuse_form, refuse_weights
 
@@ -105,6 +105,7 @@ def open_source(
         common if prefixes is None else pa.string(),
         options,
         id_range=None if ids_are_text else id_range(heads, types),
+        most_id_bytes=most_id_bytes(heads, set(ends), prefixes) if ids_are_text else None,
         table=None if live is None else live.table,
         format=found.format,
         layout=row_layout(found.format, heads, ends, common, where, weight, form),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pyarrow as pa
 
 from .formats.parquet import Footer, no_parquet
-from .formats.statistics import column_bytes, column_range
+from .formats.statistics import column_bytes, column_range, mean_text_bytes
 from .head import Head
 
 _STATISTICS_BYTES = 2**20
@@ -58,6 +58,24 @@ def id_bytes(
         return _text_bytes(head.footer, columns, _are_small(heads))
     row = round(head.text.row_bytes) if head.text is not None else 2 * _ID_BYTES
     return tuple(rows * row for rows in head.row_groups)
+
+
+def most_id_bytes(heads: Sequence[Head], columns: Collection[str], prefixes: tuple[str, str] | None) -> float | None:
+    """The mean bytes of a text in the row group where it is largest, or more; None if the footers do not tell."""
+    if prefixes is not None or not _are_small(heads):
+        return None
+    most = 0.0
+    for head in heads:
+        if head.footer is None:
+            return None
+        try:
+            found = mean_text_bytes(head.footer.content, columns) if sum(head.row_groups) else []
+        except ValueError as error:
+            raise no_parquet(head.path, error) from error
+        if found is None:
+            return None
+        most = max([most, *found])
+    return most
 
 
 def _text_bytes(footer: Footer, columns: Collection[str], small: bool) -> tuple[int, ...]:

@@ -110,6 +110,11 @@ class Source:
     id_range: tuple[int, int] | None = None
     """The smallest and the largest id, from the footers; None if these do not tell, and for strings."""
 
+    most_id_bytes: float | None = None
+    """The mean bytes of an id in the row group where it is largest, or more, by the footers: each id counts as often as
+    it occurs. None if they do not tell, and for integers.
+    """
+
     table: Table | None = None
     """The Delta or Iceberg table of these files."""
 

@@ -23,13 +23,21 @@ _WIDTHS = {1: 4, 2: 8}
 _DOUBLE = 5
 """Number of the physical type DOUBLE."""
 
+_BYTES, _FIXED_BYTES = 6, 7
+"""Numbers of the physical types BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY."""
+_REPEATING = {0, 3, 4, 6}
+"""Encodings in which a text takes at least its own bytes each time it occurs, and those of levels."""
+_UUID_BYTES, _UUID_TEXT = 16, 32
+"""Bytes of a UUID, and of its digits."""
+
 # Numbers of fields in parquet.thrift.
 _SCHEMA, _ROW_GROUPS = 2, 4  # FileMetaData
-_CHUNKS = 1  # RowGroup
+_CHUNKS, _ROWS = 1, 3  # RowGroup
 _CHUNK = 3  # ColumnChunk: its ColumnMetaData
-_TYPE, _NAME, _CHILDREN = 1, 4, 5  # SchemaElement
-_CHUNK_TYPE, _PATH, _UNCOMPRESSED, _STATISTICS = 1, 3, 6, 12  # ColumnMetaData
+_TYPE, _LENGTH, _NAME, _CHILDREN = 1, 2, 4, 5  # SchemaElement
+_CHUNK_TYPE, _ENCODINGS, _PATH, _UNCOMPRESSED, _STATISTICS, _SIZES = 1, 2, 3, 6, 12, 16  # ColumnMetaData
 _NULLS, _MAX, _MIN = 3, 5, 6  # Statistics; older fields for these have no defined order
+_TEXT = 1  # SizeStatistics: bytes of all values without their lengths
 
 
 def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
@@ -60,6 +68,36 @@ def column_bytes(footer: bytes, columns: Collection[str]) -> tuple[int, ...]:
                 raise ValueError(f"row group {group} has no size of column {name!r}")
             sizes[group] += size
     return tuple(sizes)
+
+
+def mean_text_bytes(footer: bytes, columns: Collection[str]) -> list[float] | None:
+    """[row groups with rows] upper bounds of the mean bytes of a text of all `columns`, which are text or UUIDs; None
+    if the footer does not tell, as for dictionaries without statistics of sizes. `footer` comes without its length and
+    the magic word.
+
+    Raises ValueError as `column_range` does.
+    """
+    rows = [group.get(_ROWS) for group in _structs(read_struct(footer), _ROW_GROUPS)]
+    texts = [0] * len(rows)
+    for group, leaf, name, chunk in _chunks(footer, columns):
+        found = None if name is None else _text_bytes(leaf, chunk, rows[group])
+        if found is None:
+            return None
+        texts[group] += found
+    return [text / (len(columns) * count) for text, count in zip(texts, rows, strict=True) if count]
+
+
+def _text_bytes(leaf: Fields, chunk: Fields, rows: Any) -> int | None:
+    """An upper bound of the bytes of all texts of a chunk, each as often as it occurs; None if it is not known."""
+    if leaf.get(_TYPE) == _FIXED_BYTES and leaf.get(_LENGTH) == _UUID_BYTES and isinstance(rows, int):
+        return _UUID_TEXT * rows
+    if leaf.get(_TYPE) != _BYTES:
+        return None
+    sizes, encodings = chunk.get(_SIZES), chunk.get(_ENCODINGS)
+    found = sizes.get(_TEXT) if isinstance(sizes, dict) else None
+    if found is None and isinstance(encodings, list) and _REPEATING.issuperset(encodings):
+        found = chunk.get(_UNCOMPRESSED)
+    return found if isinstance(found, int) and found >= 0 else None
 
 
 def column_bounds(footer: bytes, columns: Mapping[str, pa.DataType]) -> list[Bounds]:

@@ -375,10 +375,88 @@ def test_rows_are_looked_at_where_they_may_change_something(
     assert planning.plan_without_sample(settings, source, roomy) is not None
     free = free._replace(free=known.graph.output_bytes // 2 - 1)
     assert planning.plan_without_sample(settings, source, roomy) is None
-    texts = pa.table({name: pa.array(["a", "b"], pa.string()) for name in ("src", "dst")})
-    pq.write_table(texts, tmp_path / "a.parquet")
-    given = make_settings(str(tmp_path / "a.parquet"), "out")
-    assert planning.plan_without_sample(given, open_input(given), roomy) is None
+
+
+def named(rows: Path, path: Path) -> Path:
+    """The rows with names for ids, of lengths that differ, in one file."""
+    table = pa.concat_tables([pq.read_table(part) for part in sorted(rows.glob("*.parquet"))])
+    texts = [[f"user-{value}" + "x" * (value % 20) for value in table[end].to_pylist()] for end in ("src", "dst")]
+    pq.write_table(pa.table(texts, names=["src", "dst"]), path, row_group_size=1000)
+    return path
+
+
+def test_rows_of_text_are_not_looked_at_where_they_change_nothing(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The footers have the bytes of all names."""
+    path = named(rows, tmp_path / "a.parquet")
+    options: dict[str, Any] = {"device": "cpu", "cluster": {"threads_per_worker": 2}}
+    with monkeypatch.context() as patched:
+        patched.setattr("edgemill.pipeline.plan.choice.estimate", None)
+        result = mine(path, tmp_path / "out", **options)
+    expected = result.manifest.plan
+    looked = make_plan(make_settings(str(path), str(tmp_path / "other"), **options))
+    assert expected is not None
+    assert (expected.rows_looked_at, expected.reason, expected.edges, expected.vertices) == (
+        0,
+        looked.reason,
+        8192,
+        2 * 8192,
+    )
+    assert expected.worker_bytes > looked.unspilled_bytes
+    assert "The plan read no row" in (tmp_path / "out" / "report.html").read_text()
+    monkeypatch.setattr("edgemill.pipeline.run.full.plan_without_sample", lambda *_: None)
+    sampled = mine(path, tmp_path / "sampled", **options)
+    assert sampled.manifest.plan is not None and sampled.manifest.plan.rows_looked_at == 8192
+    assert sampled.edges.to_table() == result.edges.to_table()
+    assert sampled.vertices.to_table() == result.vertices.to_table()
+
+
+def test_bounds_of_text_are_no_less_than_what_a_sample_tells(rows: Path, tmp_path: Path) -> None:
+    """Memory, and the size of the result. While blocks are read, the sample takes the names of rows to be as long as
+    distinct names, and here the names in many rows are shorter.
+    """
+    settings = make_settings(str(named(rows, tmp_path / "a.parquet")), str(tmp_path / "out"))
+    source = open_input(settings)
+    for capacity in (
+        Capacity(1, 2, 0, in_process=True),
+        Capacity(1, 2, 0),
+        Capacity(2, 2, 0),
+        Capacity(1, 2, 0, 2**36),
+    ):
+        known, sampled = planning.plan_without_sample(settings, source, capacity), plan_run(settings, source, capacity)
+        assert known is not None
+        assert known.graph.is_bound and not sampled.graph.is_bound
+        for name in ("partition_bytes", "worker_bytes", "unspilled_bytes", "device_bytes"):
+            assert getattr(known, name) >= getattr(sampled, name), name
+        assert sampled.reading_bytes > known.reading_bytes > 0.9 * sampled.reading_bytes
+        assert (
+            known.graph.id_bytes * known.graph.vertices.most >= sampled.graph.id_bytes * sampled.graph.vertices.likely
+        )
+        assert known.graph.output_bytes > sampled.graph.output_bytes
+        assert (known.buckets, len(known.blocks)) == (sampled.buckets, len(sampled.blocks))
+
+
+def test_rows_of_text_are_looked_at_where_they_may_change_something(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(str(named(rows, tmp_path / "a.parquet")), str(tmp_path / "out"))
+    source = open_input(settings)
+    known = planning.plan_without_sample(settings, source, Capacity(1, 2, 0))
+    assert known is not None
+    limit = int(known.worker_bytes / limits.FILL)
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit + 1)) is not None
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit - 1000)) is None
+    unknown = replace(source, most_id_bytes=None)
+    assert planning.plan_without_sample(settings, unknown, Capacity(1, 2, 0)) is None
+    prefixed = make_settings(settings.input.path, "out", input={"bipartite": "prefix"})
+    assert planning.plan_without_sample(prefixed, open_input(prefixed), Capacity(1, 2, 0)) is None
+    table = pq.read_table(tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("\n".join(map(",".join, zip(*table.to_pydict().values(), strict=True))))
+    lines = make_settings(str(tmp_path / "a.csv"), "out")
+    assert planning.plan_without_sample(lines, open_input(lines), Capacity(1, 2, 0)) is None
+    monkeypatch.setattr("edgemill.tasks.inputs.formats.statistics._SIZES", 10**6)  # as earlier writers leave them out
+    assert planning.plan_without_sample(settings, open_input(settings), Capacity(1, 2, 0)) is None
 
 
 @pytest.mark.parametrize(("workers", "threads", "files"), [(1, 1, 3), (1, 2, 3), (1, 3, 6), (2, 2, 3)])

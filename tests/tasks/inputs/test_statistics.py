@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.tasks.inputs.formats.statistics import column_range
+from edgemill.tasks.inputs.formats import statistics
+from edgemill.tasks.inputs.formats.statistics import column_range, mean_text_bytes
 from edgemill.tasks.inputs.formats.thrift import read_struct
 from edgemill.tasks.storage.parquet_checksum import read_footer_bytes
 
@@ -74,3 +75,35 @@ def test_bytes_that_are_not_a_footer() -> None:
     assert refused > 2000
     with pytest.raises(ValueError, match="in depth"):
         read_struct(b"\x1c" * 100_000)
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_mean_bytes_of_text(kind: pa.DataType, dictionary: bool) -> None:
+    """Each text counts as often as it occurs, nulls not at all."""
+    texts = {"a": ["é" * 10, None, "xy", "xy"], "b": ["abcd"] * 4, "c": ["z" * 999] * 4}
+    table = pa.table({name: pa.array(own, kind) for name, own in texts.items()})
+    content = footer(table, row_group_size=2, use_dictionary=dictionary)
+    assert mean_text_bytes(content, ("a", "b")) == [(20 + 2 * 4) / 4, (2 * 2 + 2 * 4) / 4]
+    assert mean_text_bytes(content, ("c",)) == [999, 999]
+    assert mean_text_bytes(footer(table.slice(0, 0)), ("a", "b")) == []
+
+
+def test_bounds_of_text_without_statistics_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As earlier writers leave them out: plain texts have at most the bytes of their columns; others are not known."""
+    monkeypatch.setattr(statistics, "_SIZES", 10**6)
+    table = pa.table({"a": ["abcdef"] * 1000, "b": ["x"] * 1000})
+    for encoding, known in (("PLAIN", True), ("DELTA_LENGTH_BYTE_ARRAY", True), ("DELTA_BYTE_ARRAY", False)):
+        content = footer(table, use_dictionary=False, column_encoding={"a": encoding, "b": "PLAIN"})
+        found = mean_text_bytes(content, ("a", "b"))
+        assert (found is not None) is known
+        assert found is None or 3.5 <= found[0] < 8
+    assert mean_text_bytes(footer(table), ("a", "b")) is None
+
+
+def test_mean_bytes_of_other_ids() -> None:
+    """UUIDs are texts of 32 digits; integers are no texts."""
+    table = pa.table({"a": pa.array([bytes(16)] * 5, pa.binary(16)), "b": range(5), "c": [["x"]] * 5})
+    content = footer(table)
+    assert mean_text_bytes(content, ("a",)) == [32]
+    assert mean_text_bytes(content, ("a", "b")) is None
