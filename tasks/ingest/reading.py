@@ -39,7 +39,9 @@ MAX_ID_BYTES = 2**16
 TEXT_BATCH_BYTES = 2**24
 """Target size of the strings of a batch."""
 MAX_TEXT_ROWS = 8192
-"""The most rows of a batch of strings. With dictionary encoding, a long string can repeat in every row."""
+"""The most rows of a batch of strings of unknown length. With dictionary encoding, a long string can repeat in every
+row.
+"""
 MIN_TEXT_ROWS = 64
 """The fewest rows of a batch of strings, except for the last batch."""
 TEXT_AHEAD_BYTES = 2**28
@@ -269,9 +271,13 @@ def _text_bytes(source: Source, piece: Piece) -> int:
 
 
 def _batch_rows(source: Source, piece: Piece) -> int:
-    """Rows of a batch of about TEXT_BATCH_BYTES, assuming that no string is dictionary-encoded."""
+    """Rows of a batch of about TEXT_BATCH_BYTES. Unless the footers tell the bytes of all strings, it is assumed that
+    none is dictionary-encoded.
+    """
     if source.kind == "integer":
         return BATCH_ROWS
+    if source.most_id_bytes is not None:
+        return min(BATCH_ROWS, max(MIN_TEXT_ROWS, int(TEXT_BATCH_BYTES / max(1, 2 * source.most_id_bytes))))
     rows = sum(source.files[piece.file].row_groups[group] for group in piece.row_groups)
     return min(MAX_TEXT_ROWS, max(MIN_TEXT_ROWS, TEXT_BATCH_BYTES * rows // max(1, source.id_bytes(piece))))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_a_block_read_in_parts_equals_the_block_read_at_once(tmp_path: Path, mon
     source = open_source(str(write(tmp_path / "a.parquet", [*names[1:], None], names, 25)))
     (block,) = plan_blocks(source, 100)
     whole = clean(0, read_rows(source, block))
-    monkeypatch.setattr(reading, "MAX_TEXT_ROWS", 3)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 3)
     monkeypatch.setattr(reading, "TEXT_AHEAD_BYTES", 0)
     monkeypatch.setattr(string_codes, "PART_BYTES", 30)
     found = read_block(source, block)
@@ -87,6 +88,18 @@ def test_an_id_of_the_maximum_length_is_read(tmp_path: Path) -> None:
     name = "x" * reading.MAX_ID_BYTES
     source = open_source(str(write(tmp_path / "a.parquet", ["a"], [name])))
     assert read_block(source, plan_blocks(source, 1)[0]).ids.to_pylist() == ["a", name]
+
+
+def test_batches_of_strings_have_as_many_rows_as_their_lengths_allow(tmp_path: Path) -> None:
+    """By the footers, which count repeated strings; few rows at once where these do not tell."""
+    names = ["x" * 1000, "y" * 1000] * 20_000
+    source = open_source(str(write(tmp_path / "a.parquet", names, names, len(names))))
+    (block,) = plan_blocks(source, len(names))
+    most = reading.TEXT_BATCH_BYTES // 2000
+    assert source.most_id_bytes == 1000
+    assert [len(part) for part in reading.read_parts(source, block)][:-1] == [most] * (len(names) // most)
+    unknown = replace(source, most_id_bytes=None)
+    assert {len(part) for part in reading.read_parts(unknown, block)} == {8192, len(names) % 8192}
 
 
 def test_blocks_of_strings_are_cut_by_bytes(tmp_path: Path) -> None:
