@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from dask.utils import key_split
 from distributed import Client, as_completed, fire_and_forget
 
+from ...tasks.device import MemorySpace
 from ...tasks.errors import ClusterLost, StateLost
 from .execution import GPU as GPU
 from .execution import RESULTS_TOGETHER, Execution, together
@@ -107,13 +108,15 @@ class Engine:
         at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
         return replace(self, _kernel_threads=max(1, self.capacity.kernel_threads // max(1, at_once)))
 
-    def for_partitions(self) -> Self:
-        """The engine for tasks that hold partitions.
+    def for_partitions(self, space: MemorySpace = MemorySpace.DEVICE) -> Self:
+        """The engine for tasks that hold partitions, or buckets whose arrays are in `space`.
 
-        A worker with a GPU runs one of them at a time, as several would need more memory than the GPU has. With results
-        in files a worker runs `partitions_at_once` of them, which share its threads.
+        A worker with a GPU runs one of them at a time, as several would need more memory than the GPU has, with all of
+        its threads for kernels on the host. Those that hold nothing on the GPU run as on other workers: with results in
+        files a worker runs `partitions_at_once` of them, which share its threads.
         """
-        return replace(self, _partitions=True)
+        takes_gpu = space is MemorySpace.DEVICE or not self.capacity.device_bytes
+        return replace(self, _partitions=takes_gpu)
 
     def in_background(self) -> Self:
         """The engine for tasks that a worker starts when it has nothing else to start, with one thread for kernels.
@@ -130,6 +133,8 @@ class Engine:
 
     def _call(self, function: Callable[..., Any], soon: bool) -> TaskCall:
         threads, at_once = self._kernel_threads, None
+        if self._resources and not self._background:
+            threads = max(threads, self.capacity.kernel_threads)
         limit = self.execution.partitions_at_once
         if self._partitions and not soon and limit is not None and limit < self.capacity.threads:
             threads, at_once = max(1, self.capacity.kernel_threads // limit), limit

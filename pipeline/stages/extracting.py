@@ -80,7 +80,7 @@ def extract(
     It is called once λ is in all buckets and the first tasks are started: a busy worker takes long to start a task.
     """
     edges, starts = graph.edges, graph.starts
-    engine = engine.for_tasks(len(edges)).for_partitions()
+    engine = engine.for_tasks(len(edges)).for_partitions(space)
     with events.stage("extract", 2 * len(edges)) as stage:
         highest = max(engine.peek(graph.results, _highest), default=0)
         tasks = list(zip(edges, graph.degrees, graph.results, strict=True))

@@ -58,7 +58,7 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
     ranks = engine.map("rank", ingest.rank_vertices, tasks, at)
     answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)), at)
     own = list(zip(edges, ranks, strict=True))
-    oriented = exchange(engine.for_partitions(), "ranks", answers, ingest.orient, own, at)
+    oriented = exchange(engine.for_partitions(space), "ranks", answers, ingest.orient, own, at)
     return OrderedGraph(engine, list(edges), degrees, oriented, vertices, space)
 
 

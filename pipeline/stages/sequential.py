@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
+from ...tasks.device import MemorySpace
 from ..cluster.execution import Capacity
 from ..monitor.events import Stage
 
@@ -76,6 +77,6 @@ class SequentialEngine:
         """The same engine: a task runs as soon as it is started."""
         return self
 
-    def for_partitions(self) -> Self:
+    def for_partitions(self, space: MemorySpace = MemorySpace.DEVICE) -> Self:
         """The same engine: arrays stay where the tasks put them."""
         return self

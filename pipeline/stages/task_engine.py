@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
+from ...tasks.device import MemorySpace
+
 if TYPE_CHECKING:
     from ..cluster.execution import Capacity
     from ..monitor.events import Stage
@@ -74,8 +76,8 @@ class TaskEngine(Protocol):
     def in_background(self) -> Self:
         """The engine for tasks that run when a worker has nothing else to start."""
 
-    def for_partitions(self) -> Self:
-        """The engine for tasks that hold partitions on the device that computes."""
+    def for_partitions(self, space: MemorySpace = MemorySpace.DEVICE) -> Self:
+        """The engine for tasks that hold partitions on the device that computes, or buckets in `space`."""
 
 
 def start_behind(
