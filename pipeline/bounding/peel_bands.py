@@ -75,10 +75,9 @@ def _band_workers(engine: Engine, carrier: CarrierSetting, most: int, graph: Fut
 
     With a carrier that is not `auto`, and on GPUs, all of them. At most `most`. Raises as `Engine.on_every_worker`.
     """
-    if graph is not None:
-        engine.wait([graph])
     addresses = list(engine.session.workers)
     if graph is not None:
+        engine.wait([graph])
         (holder,) = engine.holders([graph])
         addresses.insert(0, addresses.pop(holder))
     if carrier != "auto" or engine.capacity.device_bytes:

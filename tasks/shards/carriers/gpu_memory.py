@@ -61,17 +61,15 @@ def send_all(carrier: Carrier, own: Any, receivers: Container[int]) -> list[Any]
     """
     groups, rank = carrier.groups, carrier.rank
     lengths = [int.from_bytes(text, "little") for text in all_gather(carrier, len(own).to_bytes(8, "little"))]
-    others = [q for q in range(groups) if q != rank]
-    found = [own if q == rank else np.empty_like(own, shape=(length,)) for q, length in enumerate(lengths)]
-    if rank not in receivers:
-        found = [own if q == rank else own[:0] for q in range(groups)]
+    sizes = lengths if rank in receivers else [0] * groups
+    found = [own if q == rank else np.empty_like(own, shape=(size,)) for q, size in enumerate(sizes)]
     for at in range(0, max(lengths), _PIECE_WORDS):
         piece = own[at : at + _PIECE_WORDS]
         goes_to = [q in receivers and q != rank and len(piece) > 0 for q in range(groups)]
         packets = carrier.exchange(EMPTY, [piece if goes else EMPTY for goes in goes_to])
-        for q in others if rank in receivers else ():
-            received = packets[q].own
-            found[q][at : at + len(received)] = place_like(own, received)
+        for q, packet in enumerate(packets):
+            if q != rank:
+                found[q][at : at + len(packet.own)] = place_like(own, packet.own)
     return found
 
 

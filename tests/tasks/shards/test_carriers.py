@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from carrying import SECONDS, Plan, converse, converses, in_threads, of_tests, processes, says_when
 from edgemill.kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
-from edgemill.tasks.shards.carriers import futex, group_file, shared_memory
+from edgemill.tasks.shards.carriers import futex, gpu_memory, group_file, shared_memory
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier, Packet
 from edgemill.tasks.shards.carriers.group_file import GroupFile, OtherFile
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
@@ -384,3 +384,19 @@ def test_numbers_that_processes_share() -> None:
     assert load_acquire(words, 1) == 2**32 - 1
     assert spin_until_at_least(words, 1, 5, 10**6) == 2**32 - 1
     assert spin_until_at_least(words, 0, 1, 10) == 0
+
+
+@pytest.mark.parametrize("receivers", [[], [1], [0, 2], [0, 1, 2]])
+def test_words_that_go_to_some_groups_in_pieces(
+    run: Run, monkeypatch: pytest.MonkeyPatch, receivers: list[int]
+) -> None:
+    """Of other lengths than a piece, and none."""
+    monkeypatch.setattr(gpu_memory, "_PIECE_WORDS", 7)
+    sent = [np.arange(size, dtype=np.uint32) + size for size in (0, 14, 100)]
+
+    def work(carrier: Carrier) -> list[list[int]]:
+        found = gpu_memory.send_all(carrier, sent[carrier.rank], receivers)
+        return [words.tolist() for words in found]
+
+    for rank, found in enumerate(run(work, 3)):
+        assert found == [words.tolist() if rank in receivers or q == rank else [] for q, words in enumerate(sent)]
