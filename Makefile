@@ -74,6 +74,7 @@ unit: $(VENV)/installed-dev ## pytest without the slow tests and the real system
 
 docs: $(VENV)/installed-dev ## the pages of docs/, their tables made anew from the code, as a site in out/docs
 	$(BIN)/python docs/making/reference.py
+	$(BIN)/python docs/making/figures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 dist: $(VENV)/installed-dev ## wheel and sdist of this version in dist/, made by the pinned builder

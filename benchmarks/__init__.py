@@ -20,7 +20,7 @@
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
     python -m benchmarks scaling         the model of docs/scaling.md, its tables and pictures; measures nothing
-    python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
+    python -m benchmarks record          append results to history.csv, from which docs/numbers.md is made
 
 Run them in the root of the project, in an environment with edgemill; `--help` after a name lists its options. Each
 prints the machine and a Markdown table, checks the answers that it timed, and fails if one is wrong. `--results FILE`

@@ -72,7 +72,8 @@ def main() -> None:
     rows = benchmark.report(options)
     if options.results is not None:
         where = options.machine or machine.short_name(options.threads)
-        found = record.figures(name, where, benchmark.HEAD, rows, benchmark.KEYS, benchmark.RECORDED)
+        command = record.command_of(sys.argv[1:])
+        found = record.figures(name, where, benchmark.HEAD, rows, benchmark.KEYS, benchmark.RECORDED, command)
         record.append(options.results, found)
 
 

@@ -39,7 +39,7 @@ def report(options: argparse.Namespace) -> None:
     machines = Machines(options.nodes, options.gpus)
     points, counts = read_points(options.folder / "measured.csv"), read_counts(options.folder / "shards.csv")
     model = fit_model(points, counts)
-    found = tables(model, points, counts, machines)
+    found = tables(model, points, machines)
     for title, text in found.items():
         print(f"{title}:\n\n{text}\n")
     if options.write:

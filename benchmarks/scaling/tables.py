@@ -10,36 +10,22 @@ from .limits import counting_memory, limits, peeling_memory, room
 from .machines import FLAT, FLAT_NCCL, LAYOUTS, Machines
 from .model import EACH_GPU, EACH_SHARD, Model, peeling
 from .moves import away, moves
-from .points import Point, ShardCounts
+from .points import Point
 from .spans import Span, seconds_of, short, sum_of
-from .times import exchange_seconds, tasks, times, total
+from .times import exchange_seconds, tasks, times
 
 SIZES = (1e9, 3e9, 1e10, 3e10, 1e11)
 """Edges of the graphs of the tables."""
-COUNTED = (
-    "graph",
-    "shards",
-    "edges, M",
-    "largest / mean",
-    "rows / entries",
-    "both, %",
-    "late, %",
-    "entries read",
-    "triangles",
-    "exchanges",
-    "messages an edge",
-)
 LARGE_BLOCK = 1e8
 """Rows of a larger block than the default."""
 FEW_NODES = 4
 """Nodes of 8 GPUs that the code uses at most."""
 
 
-def tables(model: Model, points: Sequence[Point], counts: Sequence[ShardCounts], machines: Machines) -> dict[str, str]:
+def tables(model: Model, points: Sequence[Point], machines: Machines) -> dict[str, str]:
     """Title → table."""
     return {
         "Bytes, at 100 G edges": _bytes(model, machines),
-        "Counted": _counted(counts),
         "Constants": _constants(model),
         "Curves": _curves(model),
         "Taken from the counts": _ranges(model),
@@ -48,7 +34,6 @@ def tables(model: Model, points: Sequence[Point], counts: Sequence[ShardCounts],
         "Where terms break, G edges": _limits(model, machines),
         "Exchanges and tasks, at 100 G edges": _exchanges(model, machines),
         "Remedies, s at 100 G edges": _remedies(model, machines),
-        "Totals, s": _totals(model, machines),
         "The present code, s": _present(model, machines),
     }
 
@@ -64,18 +49,6 @@ def _bytes(model: Model, machines: Machines) -> str:
         [one.exchange, one.formula, *(str(s * 1e-9) for s in (one.each, away(one, machines, True)))] for one in found
     ]
     return markdown(head, rows)
-
-
-def _counted(counts: Sequence[ShardCounts]) -> str:
-    rows = []
-    for one in counts:
-        first = [one.graph, str(one.shards), f"{one.edges / 1e6:.3g}"]
-        stored = [f"{one.stored * one.shards:.2f}", f"{one.rows / (2 * one.edges):.2f}"]
-        pairs = [f"{100 * own / one.edges / one.shards:.0f}" for own in (one.both, one.late)]
-        peeled = [f"{one.entries_uneven:.2f}", f"{one.triangles_uneven:.2f}", str(one.exchanges)]
-        peeled.append(f"{one.alarms + one.reports + one.grants:.1f}")
-        rows.append([*first, *stored, *pairs, *(peeled if one.exchanges else [""] * 4)])
-    return markdown(COUNTED, rows)
 
 
 def _constants(model: Model) -> str:
@@ -160,11 +133,6 @@ def _remedies(model: Model, machines: Machines) -> str:
     graph = model.rmat(SIZES[-1])
     found = [times(model, machines, graph, layout) for layout in LAYOUTS]
     return _compared(found, [layout.name for layout in LAYOUTS])
-
-
-def _totals(model: Model, machines: Machines) -> str:
-    rows = [[way.name, *(str(total(model, machines, model.rmat(edges), way)) for edges in SIZES)] for way in LAYOUTS]
-    return markdown(("", *_sizes(SIZES)), rows)
 
 
 def _exchanges(model: Model, machines: Machines) -> str:

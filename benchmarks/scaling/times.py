@@ -19,6 +19,8 @@ ROWS_OF_AN_ID = 16
 """Rows for each id of R-MAT, isolated vertices included."""
 BLOCK_ROWS, LEAST_ROWS, THREADS = 8_000_000, 250_000, 16
 """Rows of a block that is not packed, at most and at least, and threads of a worker (pipeline/plan/choice.py)."""
+RESULTS_TOGETHER = 4
+"""Results of one worker from which a task makes a parcel (pipeline/cluster/execution.py)."""
 NCCL_PEERS = 3
 """Other processes of each when NCCL was measured."""
 
@@ -75,8 +77,9 @@ def scheduler(model: Model, machines: Machines, count: float) -> Span:
 
 
 def tasks(machines: Machines, edges: float, layout: Layout, rows: float = 0) -> float:
-    """Tasks of a run: parts of three exchanges between blocks and buckets, or of one if rows are packed, and of eight
-    others, and of the streams.
+    """Tasks of a run: parcels of three exchanges between blocks and buckets, or of one if rows are packed, and of eight
+    others, and of the streams. A parcel is for a pair of workers, of up to RESULTS_TOGETHER blocks, and for as many
+    receivers as a worker runs at once.
 
     `rows` are those of a block, if it is not to be as large as it is by default.
     """
@@ -86,7 +89,10 @@ def tasks(machines: Machines, edges: float, layout: Layout, rows: float = 0) -> 
     streams = batches * (2 * groups + min(groups, batches) * (shards / batches + 1))
     if layout.bundled:
         return exchanges * blocks + 8 * shards + streams
-    return exchanges * blocks * shards + 4 * shards**2 + 4 * shards * groups + streams
+    parcels = min(exchanges, 2) * max(shards, blocks / RESULTS_TOGETHER) + (exchanges > 1) * max(
+        shards, blocks / THREADS
+    )
+    return parcels * shards + 4 * shards**2 + 4 * shards * groups + streams
 
 
 def blocks_of(machines: Machines, edges: float) -> tuple[float, int]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import networkx as nx
 
+import figures
 import lambda_pictures
-import release_figures
 import rooms
 import update_cost
 from drawing import COLOURS, Edge, arrow, bar, box, document, dot, levels, line, text
@@ -195,7 +195,7 @@ PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "joining.svg": lambda_pictures.joining,
     "facebook-levels.svg": lambda_pictures.facebook_levels,
     "rooms.svg": rooms.drawn,
-    "release-figures.svg": release_figures.drawn,
+    "numbers.svg": figures.drawn,
     "update-cost.svg": update_cost.drawn,
 }
 

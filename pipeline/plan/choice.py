@@ -180,7 +180,7 @@ def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
     memory than one partition.
 
     For the largest graph that fits one GPU, two GPUs peel only slightly faster, and they take longer to exchange the
-    edges. One GPU peels in compact rows at half the speed (docs/performance.md).
+    edges. One GPU peels in compact rows at half the speed (docs/engineering/gpus.md).
     """
     capacity = one.capacity
     most, why_most = min(capacity.workers, MAX_PEERS), _EACH

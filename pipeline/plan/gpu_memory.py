@@ -19,7 +19,7 @@ VERTEX_BYTES = 16
 """Bytes of a vertex of the graph, of any class: the offset and length of its row."""
 BUCKET_BYTES = 13
 """Additional bytes of an edge in its bucket. One partition takes 117 bytes an edge in a run, and 104 in peeling alone
-(docs/performance.md).
+(docs/engineering/gpus.md).
 """
 SORTING_BYTES, SORTED_AT_ONCE = 60, 2**28
 """Bytes of an edge while it is sorted, besides the input and the output, and the edges that are sorted at once
@@ -60,7 +60,8 @@ host memory if need be.
 """
 COMPACT_CLOSED_BYTES = 28
 """Bytes of an edge with triangles in the same phase: its rows (22.7), its share of lists (2.5), and of the part of the
-rows that is rebuilt at a time. All of this was 22.4 bytes an edge of R-MAT 24 without the 14 (docs/performance.md).
+rows that is rebuilt at a time. All of this was 22.4 bytes an edge of R-MAT 24 without the 14
+(docs/engineering/gpus.md).
 """
 COMPACT_VERTEX_BYTES = 72
 """Bytes of a vertex in the same phase: its id, its degree, and the offsets of its rows while they are rebuilt."""

@@ -23,14 +23,14 @@ IN_PROCESS_FACTOR = 1.4
 """Factor on the memory of rows if the worker is this process, which has read the sample and keeps freed memory.
 
 It also applies to worker processes for strings that are coded part by part. Fitted, like the two constants before and
-those of `row_memory`, to blocks of 1 and 2 M rows read by one or two threads (docs/benchmarks.md).
+those of `row_memory`, to blocks of 1 and 2 M rows read by one or two threads (docs/engineering/memory.md).
 """
 EDGE_BYTES = 45
 """Memory of an edge from ingest to result, if the worker is this process.
 
 This and the next six constants are fitted to graphs with and without locality and triangles, with few and with many
 vertices, on one, four and sixteen partitions, with one and two workers. The fit is within a fifth of the memory that
-was measured (docs/benchmarks.md).
+was measured (docs/engineering/memory.md).
 """
 COPY_BYTES = 65
 """Additional memory of an edge with triangles. Edges without triangles are not bounded."""

@@ -2,7 +2,7 @@
 
 Memory while blocks are built is measured, for each entry of a block, with the messages that bring it: 7 bytes in the
 only block of an undirected graph from one bucket, and 4 more from several; 41 in that of a directed one; and 28 in one
-of two (docs/benchmarks.md).
+of two (docs/engineering/programs.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The duration of a run for λ, predicted from edges and triangles, and of vertex programs in one block on CPUs.
 
-The constants are fitted to whole runs of seven graphs, from 0.2 to 16 million edges, on two cores (docs/benchmarks.md,
-"Whole runs"): within 30 %. More threads are worth less than their number, as peeling is bound by memory: fitted to
-R-MAT 20 and 22 on 16 cores. Other processors differ by a factor.
+The constants are fitted to whole runs of seven graphs, from 0.2 to 16 million edges, on two cores (docs/numbers.md):
+within 30 %. More threads are worth less than their number, as peeling is bound by memory: fitted to R-MAT 20 and 22 on
+16 cores. Other processors differ by a factor.
 """
 
 from __future__ import annotations

@@ -122,12 +122,10 @@ def test_memory_of_a_gpu() -> None:
     assert parts["halves"].least == pytest.approx(36 * (1 / 2 - 1 / 16) * 8e8)
 
 
-def test_the_page_has_what_the_command_writes(
-    model: Model, points: list[Point], counts: list[ShardCounts], tmp_path: Path
-) -> None:
+def test_the_page_has_what_the_command_writes(model: Model, points: list[Point], tmp_path: Path) -> None:
     copy = tmp_path / "page.md"
     copy.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    write_page(copy, tables(model, points, counts, Machines()))
+    write_page(copy, tables(model, points, Machines()))
     assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8"), f"run {COMMAND}"
 
 

@@ -14,7 +14,10 @@ PINNING_SECONDS = 0.3 / 2**30
 ENTRY_SECONDS = 7.3e-12
 """Seconds an entry of a gather on an H200 over 2^22 vertices, whose values fit the L2 cache."""
 ENTRY_SECONDS_MORE = 0.8e-12
-"""What each doubling of the vertices adds. Measured: 8.5e-12 s at 2^24, 10.5e-12 s at 2^26 (docs/benchmarks.md)."""
+"""What each doubling of the vertices adds. Measured: 8.5e-12 s at 2^24, 10.5e-12 s at 2^26.
+
+docs/engineering/programs.md has the times.
+"""
 CACHED_VERTICES = 2**22
 VERTEX_SECONDS = 1e-10
 """Seconds a vertex of the arrays' operations in a superstep of PageRank on an H200."""

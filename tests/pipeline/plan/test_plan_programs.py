@@ -126,12 +126,12 @@ def test_the_cost_of_streaming() -> None:
     assert resident is not None
     assert (resident.streamed, resident.copied, resident.pinning_seconds) == (False, 0, 0)
     assert resident.kept == whole
-    assert resident.step_seconds == pytest.approx(0.0289, rel=0.2)  # measured, docs/benchmarks.md
+    assert resident.step_seconds == pytest.approx(0.0289, rel=0.2)  # measured, benchmarks/history.csv
     assert of("pagerank", Capacity(1, 16, 128 * GIB)).cost(ranks) is None
 
 
 def test_measured_supersteps_that_are_resident() -> None:
-    """The model against PageRank of docs/benchmarks.md, within a fifth."""
+    """The model against PageRank of benchmarks/history.csv, within a fifth."""
     for scale, entries, measured in ((22, 128e6, 1.65e-3), (24, 521e6, 6.53e-3), (26, 2104e6, 28.9e-3)):
         cost = StreamCost(int(entries), 2**scale, 4, 2**40)
         assert cost.step_seconds == pytest.approx(measured, rel=0.2)
