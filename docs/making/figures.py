@@ -102,7 +102,8 @@ PARTS = {"λ, s": "λ", "command, s": "command"}
 TABLES: Mapping[str, Table] = {
     "runs": _by_machine(GRAPHS, ("command/{}/run", "runs/{}/1/run")),
     "levels": _by_machine(
-        (*GRAPHS[1:4], "actor-collaboration", *GRAPHS[4:]), ("kernels/{}/both", "gpu/{}/both", "command/{}/λ")
+        (*GRAPHS[1:4], "actor-collaboration", *GRAPHS[4:]),
+        ("kernels/{}/both", "gpu/{}/both", "command/{}/λ", "peers/{}/edgemill/λ"),
     ),
     "large": Table(
         ("graph", "edges, M", "what", "s"),
