@@ -37,15 +37,6 @@ from edgemill.tasks.publish.result_columns import EDGES, VERTICES, ResultColumn
 DOCS = Path(__file__).resolve().parents[1]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PAGE = re.compile(r"docs/([\w-]+)\.md")
-UNITS = {
-    "seconds": "s",
-    "bytes": "bytes",
-    "rows": "rows",
-    "exchanges": "exchanges",
-    "workers": "processes",
-    "threads": "threads",
-}
-"""Word in the name of a setting → its unit."""
 KINDS: Mapping[object, str] = {
     bool: "`true` or `false`",
     int: "whole number",
@@ -54,6 +45,11 @@ KINDS: Mapping[object, str] = {
     dict: "mapping",
     types.NoneType: "null",
 }
+
+
+Row = tuple[str, str, str]
+LIKE_RUN = ("edgemill estimate", "edgemill plan")
+"""Commands that take the options of `edgemill run`."""
 
 
 def settings() -> str:
@@ -71,12 +67,11 @@ def settings() -> str:
                 f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
                 _kind(field),
                 _default(field),
-                _unit(name),
                 PAGE.sub(r"[\1](\1.md)", about[name]),
             )
             for name, field in model.model_fields.items()
         ]
-        table = _table(("setting, flag", "type", "default", "unit", "meaning"), rows)
+        table = _table(("setting, flag", "type", "default", "meaning"), rows)
         parts.append(f"## `{section}`\n\n{model.__doc__}\n\n{table}")
     return "\n\n".join(parts)
 
@@ -91,11 +86,11 @@ def programs() -> str:
         fields = section_of(program).model_fields if program.parameters else {}
         for key, field in fields.items():
             meaning = PAGE.sub(r"[\1](\1.md)", program.parameters[key].meaning)
-            parameters.append((f"`{name}.{key}`", _kind(field), _default(field), _unit(key), meaning))
+            parameters.append((f"`{name}.{key}`", _kind(field), _default(field), meaning))
     return "\n\n".join(
         (
             _table(("program", "column", "type", "content"), columns),
-            _table(("setting", "type", "default", "unit", "meaning"), parameters),
+            _table(("setting", "type", "default", "meaning"), parameters),
         )
     )
 
@@ -122,10 +117,6 @@ def result_columns(columns: Sequence[ResultColumn], *when: str) -> str:
     )
     rows = [(f"`{own.name}`", own.type, own.meaning) for own in columns if own.when in when]
     return _table(("column", "type", "meaning"), [*(ends if columns is EDGES and "always" in when else ()), *rows])
-
-
-def _unit(name: str) -> str:
-    return next((unit for word, unit in UNITS.items() if word in name.split("_")), "")
 
 
 def _kind(field: FieldInfo) -> str:
@@ -164,19 +155,31 @@ def commands() -> str:
     return "\n\n".join(_commands(cli.edgemill, "edgemill"))
 
 
-def _commands(command: click.Command, name: str) -> Iterator[str]:
+def _commands(command: click.Command, name: str, listed: Sequence[Row] = ()) -> Iterator[str]:
+    """A section for the command and each command of its group, without the options that are `listed` elsewhere."""
     context = click.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    rows = [_option(one) for one in command.params if isinstance(one, click.Option) and one.name != "debug"]
-    options = f"\n\n{_table(('option', 'default', 'meaning'), rows)}" if rows else ""
-    yield f"## `{name}`\n\n```text\n{usage}\n```\n\n{_plain(cleandoc(command.help or ''))}{options}"
-    if isinstance(command, click.Group):
-        for inner in command.list_commands(context):
-            if (one := command.get_command(context, inner)) is not None:
-                yield from _commands(one, f"{name} {inner}")
+    parts = [f"## `{name}`", f"```text\n{usage}\n```", _plain(cleandoc(command.help or ""))]
+    rows = _options(command)
+    if name in LIKE_RUN:
+        listed = _options(cli.edgemill.commands["run"])
+        lacking = " and ".join(names for names, *_ in listed if names not in {own for own, *_ in rows})
+        parts.append(f"Its options are those of [`edgemill run`](#edgemill-run), without {lacking}.")
+    inner = command.commands if isinstance(command, click.Group) else {}
+    options = [_options(one) for one in inner.values()]
+    shared = [row for row in options[0] if all(row in own for own in options)] if options else []
+    if rows := [*(row for row in rows if row not in listed), *shared]:
+        parts.append(_table(("option" + " of each command" * bool(shared), "default", "meaning"), rows))
+    yield "\n\n".join(parts)
+    for own in sorted(inner):
+        yield from _commands(inner[own], f"{name} {own}", shared)
 
 
-def _option(option: click.Option) -> tuple[str, str, str]:
+def _options(command: click.Command) -> list[Row]:
+    return [_option(one) for one in command.params if isinstance(one, click.Option) and one.name != "debug"]
+
+
+def _option(option: click.Option) -> Row:
     match option.type:
         case _ if option.is_flag:
             value = ""
@@ -220,25 +223,30 @@ def _with_code_of_its_own(kind: type[errors.EdgemillError]) -> Iterator[type[err
 def record() -> str:
     """The keys of manifest.json."""
     schema = manifest.Manifest.model_json_schema(by_alias=True)
-    return _table(("key", "type", "meaning"), list(_keys(schema, manifest.Manifest, schema["$defs"], "")))
+    return _table(("key", "type", "meaning"), list(_keys(schema, manifest.Manifest, schema["$defs"], "", {})))
 
 
 def _keys(
-    schema: Mapping[str, Any], model: Any, inner: Mapping[str, Any], prefix: str
-) -> Iterator[tuple[str, str, str]]:
+    schema: Mapping[str, Any], model: Any, inner: Mapping[str, Any], prefix: str, listed: dict[str, str]
+) -> Iterator[Row]:
+    """A row for each key. Objects whose keys are `listed` under another key refer to it."""
     known = field_docstrings(model)
     fields = {field.alias: name for name, field in getattr(model, "model_fields", {}).items() if field.alias}
     for name, field in schema["properties"].items():
         shapes = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]
         shape = shapes[0]
-        listed = shape.get("type") == "array"
-        reference = (shape["items"] if listed else shape).get("$ref", "").rpartition("/")[2]
+        many = shape.get("type") == "array"
+        reference = (shape["items"] if many else shape).get("$ref", "").rpartition("/")[2]
         named = inner.get(reference, {})
-        kind = "object" if reference else shape["items"].get("type", "") if listed else shape.get("type", "")
+        kind = "object" if reference else shape["items"].get("type", "") if many else shape.get("type", "")
         about = known.get(fields.get(name, name)) or named.get("description", "").replace("\n", " ")
-        yield f"`{prefix}{name}`", f"list of {kind}s" if listed else kind, about
-        if reference:
-            yield from _keys(named, getattr(manifest, reference), inner, f"{prefix}{name}{'[]' if listed else ''}.")
+        if reference in listed:
+            about += f" Its keys are those of `{listed[reference]}`."
+        yield f"`{prefix}{name}`", f"list of {kind}s" if many else kind, about
+        if reference and reference not in listed:
+            listed[reference] = f"{prefix}{name}"
+            inside = f"{prefix}{name}{'[]' if many else ''}."
+            yield from _keys(named, getattr(manifest, reference), inner, inside, listed)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

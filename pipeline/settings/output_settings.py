@@ -22,7 +22,7 @@ class OutputSettings(Section):
     delta_path: str | None = Field(None, min_length=1)
     """Folder or fsspec URL of the Delta tables; null: `output.path` with date `current`, or with `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
-    """Parquet compression."""
+    """Compression of the Parquet files."""
     row_group_rows: int = Field(1_000_000, ge=1)
     """Most rows of a Parquet row group."""
     report: bool = True
