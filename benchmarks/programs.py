@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from benchmarks.common.graphs import Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, millions, seconds, span
 from edgemill.kernels import row_numbers
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages.ingesting import number, read

@@ -22,8 +22,7 @@ from .runtime.device import device, finished_to_host, on_host, to_device, to_hos
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
-    from .cpu.shards.merged_order import MergedRows
-    from .cpu.shards.third_vertex import ThirdVertexRows
+    from .cpu.shards.triangles import MergedRows, ThirdVertexRows
 
 threads.set_passive_waiting()
 
@@ -229,7 +228,7 @@ def total(values: IntArray | NDArray[np.bool_]) -> int:
     if on_host(values):  # without loading Numba
         return int(np.count_nonzero(values)) if values.dtype == np.bool_ else int(values.sum(dtype=np.int64))
     _backend(values)
-    from .gpu.arrays.total import total
+    from .gpu.arrays.indexing import total
 
     return total(values)
 

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chunked import ChunkedRows, ChunkGathers, source_counts_of_chunks
-from .chunked.transposing import transpose_chunks
+from .chunked.mapped import transpose_chunks
 from .cpu import programs as cpu
-from .cpu.alone import breadth_first
-from .graph import IntArray, LongArray
-from .in_rows import InRows
+from .cpu.programs import breadth_first
+from .graph import InRows, IntArray, LongArray
 
 
 def _twin(array: object) -> ModuleType:
@@ -87,7 +86,7 @@ def search(rows: InRows, out: InRows, start: int) -> tuple[IntArray, LongArray, 
     """
     if _twin(rows.offsets) is cpu:
         return breadth_first.search(rows, out, start)
-    from .gpu.programs.search import search as on_gpu  # CuPy is an extra
+    from .gpu.programs.breadth_first import search as on_gpu  # CuPy is an extra
 
     return on_gpu(rows, out, start)
 
@@ -176,7 +175,7 @@ def stream_rows(rows: InRows, topology_bytes: int) -> ChunkedRows:
     copied now. These chunks are whole rows, so three times the longest row is needed at least. Copies all entries to
     pinned memory, which takes 0.3 s a GiB, once while `rows` is alive.
     """
-    from .gpu.streamed import stream_rows as stream  # CuPy is an extra
+    from .gpu.streaming import stream_rows as stream  # CuPy is an extra
 
     return stream(rows, topology_bytes)
 

@@ -34,8 +34,8 @@ from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.gpus.check_lambda import check_lambda
 from benchmarks.gpus.graphs import real, rmat
 from edgemill.kernels.gpu import peel as peeling
-from edgemill.kernels.gpu.runtime.launch import Rounds
-from edgemill.kernels.gpu.whole.peeling import WholePeeling
+from edgemill.kernels.gpu.peel import Rounds
+from edgemill.kernels.gpu.whole_graph import WholePeeling
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.device import MemorySpace, move_arrays
 from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
@@ -78,7 +78,7 @@ def profile(spent: Spent) -> None:
 
         return call
 
-    module = sys.modules["edgemill.kernels.gpu.intersect"]
+    module = sys.modules["edgemill.kernels.gpu.triangles"]
     module.supports = timed("supports", module.supports)
     for name in ("_go_on_in_plain_rows", "_scatter"):
         setattr(WholePeeling, name, timed(name, getattr(WholePeeling, name)))

@@ -28,7 +28,7 @@ from benchmarks.common.graphs import WrongAnswer
 from benchmarks.common.table import markdown, millions
 from benchmarks.gpus.gpu_programs import bandwidth, timed
 from benchmarks.gpus.graphs import rmat_block
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.graph import InRows
 from edgemill.kernels.programs import row_sums
 
 HEAD = ("graph", "entries, M", "longest row", "way", "time, ms", "over classes", "G entries/s", "same bits")

@@ -25,7 +25,7 @@ from benchmarks.common.table import markdown, millions
 from benchmarks.gpus.gpu_programs import FEW, MANY, timed
 from benchmarks.gpus.graphs import rmat_block
 from benchmarks.gpus.processes import from_processes, own_device
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.graph import InRows
 from edgemill.pipeline.programs.blocks import VERTEX_WORK
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner

@@ -30,8 +30,8 @@ from benchmarks.common.table import markdown, millions
 from benchmarks.gpus.gpu_programs import FEW, MANY, run, timed
 from benchmarks.gpus.graphs import block_of, rmat_rows
 from edgemill.kernels.chunked import ChunkedRows
-from edgemill.kernels.gpu.streamed import PinnedArray, streamed_rows
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.gpu.streaming import PinnedArray, streamed_rows
+from edgemill.kernels.graph import InRows
 from edgemill.tasks.programs import Block, Outcome, Program
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components

@@ -13,8 +13,8 @@ import cupy
 import numpy as np
 import pyarrow.parquet as pq
 
-from edgemill.kernels.gpu.streamed import PinnedArray
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.gpu.streaming import PinnedArray
+from edgemill.kernels.graph import InRows
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.programs import Block
 

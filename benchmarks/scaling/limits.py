@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from edgemill.kernels.runtime.peers import MAX_PEERS
+from edgemill.kernels.gpu_shards import MAX_PEERS
 from edgemill.pipeline.plan import gpu_memory as plan
 from edgemill.pipeline.plan.limits import GPU_FILL
 

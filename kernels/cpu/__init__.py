@@ -1,8 +1,9 @@
 """The CPU backend: Numba kernels over NumPy arrays. Implements `kernels.backend.Backend`.
 
-May import `kernels.graph`, `kernels.filters`, `kernels.in_rows` and `kernels.runtime`. Start with `adjacency`.
-`peeling` removes edges, `arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs`
-gathers of vertex programs. `kernels` documents the operations below. Those of shards are loaded at their first use.
+May import `kernels.graph`, `kernels.filters` and `kernels.runtime`. Start with `adjacency`. `peeling` removes edges,
+`update` brings λ up to date after a batch of changes, `shards` peels a graph that several processes hold. `programs`
+has the gathers and algorithms of vertex programs, and `arrays` the operations on plain arrays. `kernels` documents the
+operations below. Those of shards are loaded at their first use.
 """
 
 from __future__ import annotations
@@ -27,15 +28,13 @@ from .arrays import (
 )
 from .fixpoint import Fixpoint
 from .nest import nest
-from .peeling.changes import Changes
-from .peeling.filtering import Filtering
+from .peeling.filtering import Changes, Filtering
 from .peeling.peel import Peeling
-from .whole_triangles import supports
+from .triangles import supports
 
 if TYPE_CHECKING:
-    from .shards.merged_order import merge_rows
-    from .shards.merged_order import to_merged_order as to_merged_order
-    from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
+    from .shards.triangles import count_by_third_vertex, merge_rows, third_vertex_rows
+    from .shards.triangles import to_merged_order as to_merged_order
 
 remove_unused()
 
@@ -65,15 +64,10 @@ __all__ = [
     "third_vertex_rows",
 ]
 
-_OF_SHARDS = {
-    "count_by_third_vertex": ".shards.third_vertex",
-    "to_merged_order": ".shards.merged_order",
-    "merge_rows": ".shards.merged_order",
-    "third_vertex_rows": ".shards.third_vertex",
-}
+_OF_SHARDS = {"count_by_third_vertex", "merge_rows", "third_vertex_rows", "to_merged_order"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _OF_SHARDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_OF_SHARDS[name], __name__), name)
+    return getattr(import_module(".shards.triangles", __name__), name)

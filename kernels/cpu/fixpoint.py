@@ -13,8 +13,8 @@ from numba import get_num_threads, prange
 
 from ..graph import Adjacency, IntArray, Topology
 from ..runtime.cache import cached_njit
-from .arrays.atomics import fetch_add
-from .common_neighbours import search_shorter
+from .adjacency import search_shorter
+from .arrays.intrinsics import fetch_add
 
 CHUNK = 64
 """Edges that a thread processes at a time."""

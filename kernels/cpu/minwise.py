@@ -1,4 +1,10 @@
-"""Min-wise samples of neighbours, and bounds that are lowered by the triangles that these samples find."""
+"""Min-wise samples of neighbours, and bounds that are lowered by the triangles that these samples find.
+
+Broder, Charikar, Frieze and Mitzenmacher, "Min-wise independent permutations", Journal of Computer and System Sciences
+60(3), 2000. A permutation is a hash of the vertices, and the sample of a vertex is its neighbour of smallest hash. If
+two vertices have the same sample, it is a random common neighbour; the share of such permutations estimates the Jaccard
+similarity of their neighbours.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..graph import IntArray
 from ..runtime.cache import cached_njit
-from .arrays.mix import mixed
+from .arrays.intrinsics import mixed
 
 
 @cached_njit
@@ -55,8 +61,17 @@ def _lower(low, high, vertex, edge, scale, before, after):
         after[e] = min(before[e], best)
 
 
+def _refuse_others(array: object) -> None:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"min-wise samples have kernels for NumPy's arrays, not for those of {type(array).__module__}")
+
+
 def minwise_samples(low: IntArray, high: IntArray, vertices: int, permutations: int) -> tuple[IntArray, IntArray]:
-    """See `kernels.minwise.minwise_samples`."""
+    """The samples of all vertices, and the edges that lead to them: int32 [vertices, permutations], -1 without edges.
+
+    Reads the edges once for each permutation, 8 bytes an edge, and 16 bytes at each end where a sample changes.
+    """
+    _refuse_others(low)
     vertex = np.full((vertices, permutations), -1, np.int32)
     edge = np.full((vertices, permutations), -1, np.int32)
     _samples(low, high, permutations, vertex, edge)
@@ -64,7 +79,11 @@ def minwise_samples(low: IntArray, high: IntArray, vertices: int, permutations: 
 
 
 def minwise_matches(low: IntArray, high: IntArray, vertex: IntArray) -> IntArray:
-    """See `kernels.minwise.minwise_matches`."""
+    """[edges] the number of permutations in which both ends have the same sample, int32.
+
+    Reads 8 bytes an edge and permutation.
+    """
+    _refuse_others(low)
     found = np.empty(low.size, np.int32)
     _matches(low, high, vertex, found)
     return found
@@ -73,7 +92,12 @@ def minwise_matches(low: IntArray, high: IntArray, vertex: IntArray) -> IntArray
 def lower_by_samples(
     low: IntArray, high: IntArray, vertex: IntArray, edge: IntArray, scale: NDArray[np.float64], bound: IntArray
 ) -> IntArray:
-    """See `kernels.minwise.lower_by_samples`."""
+    """[edges] the bounds after each was lowered once, int32: to the largest t so that an estimated number of t
+    triangles, or more, have both other edges bounded by at least t; each sampled triangle counts for `scale` [edges].
+
+    Reads 8 bytes an edge and permutation, and 16 for each common sample.
+    """
+    _refuse_others(low)
     after = np.empty_like(bound)
     _lower(low, high, vertex, edge, scale, bound, after)
     return after

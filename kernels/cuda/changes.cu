@@ -1,4 +1,4 @@
-// Packets of lowered counts, in the format of kernels/cpu/peeling/changes.py: one bit for each edge, and an amount for each bit set.
+// Packets of lowered counts, in the format of kernels/cpu/peeling/filtering.py: one bit for each edge, and an amount for each bit set.
 //
 // mark      The bit of each edge whose amount is not 0, and how many bits of each word are set; sums: the weighted one, the largest
 //           amount.
@@ -14,7 +14,7 @@
 #include "common.cuh"
 #include "mix.cuh"
 
-// A hash of an edge's number, and odd: kernels/cpu/peeling/changes.py has the same.
+// A hash of an edge's number, and odd: kernels/cpu/peeling/filtering.py has the same.
 __device__ __forceinline__ uint64 weight(uint32 edge) {
     return mixed(edge) | 1;
 }

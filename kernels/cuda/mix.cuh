@@ -1,4 +1,4 @@
-// A 64-bit hash of a word: the finalizer of splitmix64, a permutation. kernels/cpu/arrays/mix.py computes the same.
+// A 64-bit hash of a word: the finalizer of splitmix64, a permutation. kernels/cpu/arrays/intrinsics.py computes the same.
 #pragma once
 
 typedef unsigned long long uint64;

@@ -2,7 +2,7 @@
 //
 // Row v is entry[begin[v] .. begin[v] + length[v]): pairs (neighbour, edge) in no order. There may be gaps between rows, because
 // trim_rows (rows.cu) removes the entries of removed edges; the hash tables keep them. A row that was built with more than 16
-// entries (SHORT in kernels/gpu/rows.py) has bucket[v + 1] - bucket[v] buckets. A bucket has slots for four neighbours and their
+// entries (SHORT in kernels/gpu/adjacency.py) has bucket[v + 1] - bucket[v] buckets. A bucket has slots for four neighbours and their
 // edges, 32 bytes that memory transfers together. There are four buckets for each eight entries, so a bucket has two entries on
 // average. The slots of a bucket are filled in order, and an entry that finds all four in use goes to the next bucket.
 //

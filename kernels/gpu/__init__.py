@@ -1,11 +1,12 @@
 """The GPU backend: CUDA kernels over CuPy arrays. Implements `kernels.backend.Backend`; importing it imports CuPy.
 
-May import `kernels.graph`, `kernels.filters`, `kernels.runtime`, `kernels.shard_sums` and `kernels.cpu.shards.meeting`.
-Start with `peel`, then `runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of
-their counterparts in `kernels.cpu`. What exists on GPUs alone (`whole`, and mail and peeling in `shards`) is
-imported from its module.
+May import `kernels`, but of `kernels.cpu` only `arrays.shared_words` and `programs`. Start with `peel`, then
+`runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of their counterparts in
+`kernels.cpu`. What exists on GPUs alone (`whole_graph`, `streaming`, and mail and peeling in `shards`) is imported from
+its module.
 """
 
+from .adjacency import adjacency, compact, row_numbers
 from .arrays import (
     bincount,
     join,
@@ -19,14 +20,12 @@ from .arrays import (
     store,
     take,
 )
-from .changes import Changes
-from .filtering import Filtering
+from .filtering import Changes, Filtering
 from .fixpoint import Fixpoint
-from .intersect import supports
 from .nest import nest
 from .peel import Peeling
-from .rows import adjacency, compact, row_numbers
-from .shards.third_vertex import count_by_third_vertex, merge_rows, third_vertex_rows
+from .shards.triangles import count_by_third_vertex, merge_rows, third_vertex_rows
+from .triangles import supports
 
 __all__ = [
     "Changes",

@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from ..graph import Topology
-from .rows import HashedRows
+from .adjacency import HashedRows
 from .runtime import source
 
 _BLOCK = 256

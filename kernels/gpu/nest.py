@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import Nested
-from .arrays.scatter import bincount
+from .arrays.indexing import bincount
 from .runtime import source
 
 _BLOCK = 256

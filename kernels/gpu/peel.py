@@ -8,11 +8,33 @@ import cupy
 import numpy as np
 
 from ..graph import GONE, Topology
-from .arrays.total import total
+from .adjacency import HashedRows, adjacency, trim
+from .arrays.indexing import total
 from .arrays.transfer import wait_for
-from .rows import adjacency, trim
-from .runtime.constants import FRONTIER_BINS
-from .runtime.launch import Rounds
+from .runtime import source
+from .runtime.constants import CASCADE_HEAVY_PARTS, CASCADE_WARPS, CASCADE_WORK_BYTES, FRONTIER_BINS
+
+
+class Rounds:
+    """Launches a kernel over one subgraph's edges, with as many blocks as run at once."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._low: Any = topology.low
+        self._high: Any = topology.high
+        self.queue = cupy.empty(topology.edges, np.int32)
+        self.state = cupy.zeros(20, np.uint32)
+        self._heavy = cupy.empty((CASCADE_HEAVY_PARTS, 2), np.int32)
+
+    def launch(self, name: str, rows: HashedRows, *own: Any, size: tuple[Any, ...] = ()) -> None:
+        """Run the kernel on the present state. `size` precedes the graph's arrays in its arguments, `own` follows."""
+        kernel = source.kernel(name, cooperative=True)
+        block, shared = 32 * CASCADE_WARPS, CASCADE_WARPS * CASCADE_WORK_BYTES
+        graph = (self._low, self._high, rows.offsets, rows.length, rows.buckets, rows.pairs, rows.table, rows.filters)
+        barrier = cupy.zeros(3, np.uint32)
+        arguments = (self.queue, self.state, barrier, self._heavy, *size, *graph, *own)
+        blocks = source.resident(kernel, block, shared)
+        kernel((blocks,), (block,), arguments, shared_mem=shared)
+
 
 COMPACTION = ((2**28, 0.5, 0.8), (2**24, 0.25, 0.8), (0, 0.1, 0.5))
 """Number of edges; from there on, the share of them at which the remaining edges are renumbered, and the share of the

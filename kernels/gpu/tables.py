@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from .rows import row_numbers, starts_of
+from .adjacency import row_numbers, starts_of
 from .runtime import source
 from .runtime.constants import STREAM_PART
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..gpu_shards import machine_id
 from ..graph import AnyArray
-from .peers import machine_id
 
 MIN_CAPABILITY = 8
 """Lowest major compute capability whose GPUs have the shared memory that peeling and cascades need."""
@@ -198,7 +198,7 @@ def pooled_memory() -> AbstractContextManager[None]:
     """
     if not _has_gpu():
         return nullcontext()
-    from ..gpu.runtime.pooled_memory import pooled_memory
+    from ..gpu.runtime.memory import pooled_memory
 
     return pooled_memory()
 
@@ -210,7 +210,7 @@ def releasing_pool() -> Iterator[None]:
         yield
     finally:
         if _has_gpu():
-            from ..gpu.runtime.pooled_memory import release_pool
+            from ..gpu.runtime.memory import release_pool
 
             release_pool()
 

@@ -1,11 +1,42 @@
-"""Size in memory of dataclasses of arrays. Dask asks for it before it assigns tasks, moves or spills results."""
+"""Memory of arrays: the size of dataclasses of arrays, and the allocation of large arrays that are rarely read.
+
+Dask asks for the size before it assigns tasks, moves or spills results.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Allocator(Protocol):
+    """Allocates arrays."""
+
+    def allocate(self, length: int, dtype: type[Any]) -> NDArray[Any]:
+        """A writable 1-D array of `length` elements with undefined content."""
+        ...
+
+    def advise_random(self, array: NDArray[Any]) -> None:
+        """Announce that an array of this allocator is read in random order from now on."""
+        ...
+
+
+class _NumpyAllocator:
+    def allocate(self, length: int, dtype: type[Any]) -> NDArray[Any]:
+        """See `Allocator.allocate`."""
+        return np.empty(length, dtype)
+
+    def advise_random(self, array: NDArray[Any]) -> None:
+        """See `Allocator.advise_random`."""
+
+
+NUMPY_ALLOCATOR: Allocator = _NumpyAllocator()
+"""Allocates with `numpy.empty`."""
 
 
 class SizedArrays:

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...kernels.gpu_shards import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from ...kernels.graph import MAX_LOCAL_VERTICES
-from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds

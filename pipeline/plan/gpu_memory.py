@@ -23,7 +23,7 @@ BUCKET_BYTES = 13
 """
 SORTING_BYTES, SORTED_AT_ONCE = 60, 2**28
 """Bytes of an edge while it is sorted, besides the input and the output, and the edges that are sorted at once
-(kernels/gpu/shards/third_vertex.py).
+(kernels/gpu/shards/triangles.py).
 """
 HALVES_BYTES = 3 * ARRIVED_BYTES
 """Bytes of a half while the halves of all buckets are merged: sent, received, and merged."""

@@ -126,7 +126,7 @@ def _levels(peeling: Any, deadline: float | None, progress: Callable[[int, int],
 
 def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int | None) -> Any:
     if isinstance(graph, WholeGraph):
-        from ...kernels.gpu.whole.peeling import WholePeeling  # on GPUs alone; imports CuPy
+        from ...kernels.gpu.whole_graph import WholePeeling  # on GPUs alone; imports CuPy
 
         count, low, level, levels = state or (graph.support, None, 0, 0)
         return WholePeeling(graph.offsets, graph.high, count, low, level, levels, most_plain)

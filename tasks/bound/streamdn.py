@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels import minwise
+from ...kernels.cpu import minwise
 from ...kernels.runtime.sizes import SizedArrays
 from ..graph.subgraph import Subgraph
 from .intervals import Intervals

@@ -39,8 +39,8 @@ def whole_graph(owned: OwnedEdges, support: NDArray[np.int32] | None = None) -> 
     Raises OutOfRoom as `check_supports` does. Ends and triangles are in mapped host memory if the device has no room
     for peeling beside them.
     """
-    from ...kernels.gpu.intersect import supports  # imports CuPy
-    from ...kernels.gpu.whole.peeling import beside_peeling
+    from ...kernels.gpu.triangles import supports  # imports CuPy
+    from ...kernels.gpu.whole_graph import beside_peeling
 
     support = supports(owned.offsets, owned.high) if support is None else kernels.to_device(support)
     check_supports(support)

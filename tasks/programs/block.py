@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels import programs as gathers
-from ...kernels.in_rows import InRows
+from ...kernels.graph import InRows
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
 from ..ids import order

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import programs as gathers
-from ...kernels.graph import IntArray
-from ...kernels.in_rows import InRows
+from ...kernels.graph import InRows, IntArray
 from ..shards.carriers.carrier import Packet, Words
 from .block import Block
 from .mirrors import Mirrors

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels import programs as gathers
 from ...kernels.chunked import ChunkedRows
-from ...kernels.graph import IntArray
-from ...kernels.in_rows import InRows
+from ...kernels.graph import InRows, IntArray
 from ..device import place_like
 from ..ids import order
 from ..partition import Partitioner

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.in_rows import InRows
+from ...kernels.graph import InRows
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]

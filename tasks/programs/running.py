@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...kernels.runtime.allocation import Allocator
-from ...kernels.runtime.sizes import SizedArrays
+from ...kernels.runtime.sizes import Allocator, SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.arrays.columns import copy_words, gather_words, scatter_words
+from ...kernels.cpu.arrays.indexing import copy_words, gather_words, scatter_words
 from ...kernels.graph import IntArray
 from ..device import place_like
 from ..shards.carriers.carrier import Words

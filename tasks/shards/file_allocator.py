@@ -1,4 +1,4 @@
-"""Arrays in temporary files, so that a group of shards may exceed memory; see `kernels.runtime.allocation`."""
+"""Arrays in temporary files, so that a group of shards may exceed memory; see `kernels.runtime.sizes`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.shards.third_vertex import ThirdVertexRows
+from ...kernels.cpu.shards.triangles import ThirdVertexRows
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays, place_like

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...kernels.cpu.arrays.columns import SERIAL, copy_words
+from ...kernels.cpu.arrays.indexing import SERIAL, copy_words
 from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...kernels.cpu.shards import Cut, read_endpoint_words, write_endpoint_words
 from ...kernels.runtime.cache import compiling

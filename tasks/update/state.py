@@ -63,7 +63,7 @@ class State:
     @classmethod
     def in_order(cls, graph: NumberedGraph, order: Order) -> State:
         """The state of a graph whose order of peeling is known."""
-        from ...kernels.cpu.forest import mark_forest  # loads Numba
+        from ...kernels.cpu.nest import mark_forest  # loads Numba
 
         edges = graph.edges
         is_forest = mark_forest(edges.low, edges.high, order.lam, edges.vertices)

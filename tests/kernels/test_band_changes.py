@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from backends import BACKENDS, Backend, OnCpu, OnGpu
 from edgemill import kernels
-from edgemill.kernels.cpu.peeling.changes import even_cuts, lower, pack_list, pack_range
+from edgemill.kernels.cpu.peeling.filtering import even_cuts, lower, pack_list, pack_range
 from edgemill.kernels.filters import Words
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples

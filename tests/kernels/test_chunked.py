@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from chunked_rows import WAYS, FromMemory, Passing, SlowMemory, Way
 from edgemill.kernels import programs
 from edgemill.kernels.chunked import ChunkedRows, cut_chunks
-from edgemill.kernels.chunked.passing import BUFFERS, PassingFeed, kept_bytes
 from edgemill.kernels.chunked.rows import SEGMENTS
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.chunked.streaming import BUFFERS, PassingFeed, kept_bytes
+from edgemill.kernels.graph import InRows
 
 RANDOM = np.random.default_rng(11)
 SOURCES = 3 * SEGMENTS // 2

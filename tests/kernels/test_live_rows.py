@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from edgemill.kernels.cpu import Peeling, adjacency, supports
 from edgemill.kernels.cpu.peeling import cascade
 from edgemill.kernels.cpu.peeling.cascade import REMOVED
-from edgemill.kernels.cpu.peeling.live_rows import STALE, LiveRows
+from edgemill.kernels.cpu.peeling.live_edges import STALE, LiveRows
 from edgemill.kernels.graph import Topology
 
 

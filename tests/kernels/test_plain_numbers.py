@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.kernels.cpu.plain_numbers import are_plain_numbers
+from edgemill.kernels.cpu.arrays.strings import are_plain_numbers
 from examples import examples
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from backends import OnGpu
 from edgemill.kernels import programs
 from edgemill.kernels.cpu import programs as cpu
-from edgemill.kernels.in_rows import InRows
-from edgemill.kernels.ranks import ranks
+from edgemill.kernels.graph import InRows
+from edgemill.kernels.pagerank import ranks
 from edgemill.tasks.programs.totals import exact_sum
 
 SOURCES = 700

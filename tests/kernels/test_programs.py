@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.kernels import programs
-from edgemill.kernels.cpu.programs import sums
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.cpu.programs import reductions
+from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 from foreign import to_foreign
 
@@ -34,7 +34,19 @@ def entries(rows: InRows, row: int) -> NDArray[Any]:
     return rows.source[rows.offsets[row] : rows.offsets[row + 1]]
 
 
-LENGTHS = [0, 1, 3, sums.SEGMENT - 1, sums.SEGMENT, sums.SEGMENT + 1, 0, sums.LONG, sums.LONG + 1, sums.LONG + 4099, 7]
+LENGTHS = [
+    0,
+    1,
+    3,
+    reductions.SEGMENT - 1,
+    reductions.SEGMENT,
+    reductions.SEGMENT + 1,
+    0,
+    reductions.LONG,
+    reductions.LONG + 1,
+    reductions.LONG + 4099,
+    7,
+]
 
 
 @pytest.mark.parametrize("along", ["", "add", "multiply"])

@@ -61,7 +61,7 @@ def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, bits: 
 
 @pytest.mark.parametrize("backend", [backend for backend in BACKENDS if backend.id == "gpu"])
 def test_removed_edges_are_trimmed_from_rows(backend: Backend) -> None:
-    from edgemill.kernels.gpu.rows import adjacency, trim
+    from edgemill.kernels.gpu.adjacency import adjacency, trim
 
     edges = [(u, v) for u in range(150) for v in range(u + 1, 150)]
     rows: Any = adjacency(topology(backend, edges, 150))

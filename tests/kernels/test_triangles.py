@@ -11,7 +11,7 @@ import strategies
 from backends import BACKENDS, Backend
 from edgemill import kernels
 from edgemill.kernels.cpu.arrays.sort import MANY
-from edgemill.kernels.cpu.whole_triangles import count_whole
+from edgemill.kernels.cpu.triangles import count_whole
 from edgemill.kernels.runtime.threads import kernel_threads
 
 VERTICES = 12

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill import kernels
-from edgemill.kernels.cpu.forest import mark_forest
+from edgemill.kernels.cpu.nest import mark_forest
 from edgemill.kernels.graph import Nested, Topology
 from edgemill.tasks.dense.earlier import EarlierGroups, GroupTables, earlier_groups
 from edgemill.tasks.dense.regrouping import ChangedEdges, Regrouped, regroup

@@ -1,12 +1,10 @@
-"""Operations on plain arrays on the CPU: sorting, lookup, scatter, strings, atomics.
+"""Operations on plain arrays on the CPU: indexing, sorting, strings, memory shared by processes.
 
-May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module of `kernels.gpu.arrays` with the same
-name has the same operations for CuPy arrays.
+May import `kernels.graph` and `kernels.runtime`. Start with `indexing`. `intrinsics` has what kernels use that Numba
+lacks. A module of `kernels.gpu.arrays` with the same name has the same operations for CuPy arrays.
 """
 
-from .gather import join, nonzero, number_marked, store, take
-from .lookup import lookup
-from .scatter import bincount, scatter_max, scatter_sum
+from .indexing import bincount, join, lookup, nonzero, number_marked, scatter_max, scatter_sum, store, take
 from .sort import order_pairs, positions_by_group
 
 __all__ = [

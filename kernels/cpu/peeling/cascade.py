@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from ...graph import GONE, Adjacency, IntArray, Topology
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import fetch_add, prefetch
+from ..adjacency import mark_row, probe, search_shorter, unmark_row
+from ..arrays.intrinsics import fetch_add, prefetch
 from ..arrays.sort import MANY, by_key
-from ..common_neighbours import mark_row, probe, search_shorter, unmark_row
 
 CHUNK = 256
 """Frontier edges that a thread processes at a time."""

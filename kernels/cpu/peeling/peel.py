@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from ...graph import Adjacency, IntArray, Topology
 from ..adjacency import adjacency, compact
-from ..arrays.gather import copied
+from ..arrays.indexing import copied
 from .cascade import HIGHER, REMOVED, Cascade, set_to
-from .live_rows import LiveRows
-from .scan import Live, below, not_removed
+from .live_edges import Live, LiveRows, below, not_removed
 
 SHARE_AT = 0.85
 """The remaining edges are divided anew among the threads when less than this share of them remains."""

@@ -1,18 +1,16 @@
-"""Gathers of vertex programs on the CPU: several threads read rows of in-edges.
+"""Gathers of vertex programs on the CPU, and algorithms that compute a whole graph in one block from start to end.
 
-May import `kernels.graph`, `kernels.in_rows`, `kernels.cpu.arrays`, `kernels.runtime` and Numba. Start with
-`kernels.programs`: it has the contract of each function and selects the implementation by array type.
+May import `kernels.graph`, `kernels.cpu.arrays`, `kernels.runtime` and Numba. `kernels.programs` has the contract of
+each gather and selects the implementation by array type; start there. `breadth_first`, `shortest_paths`, `components`
+and `pagerank` have the algorithms. They return the bits that supersteps of gathers return, without the time between the
+kernels of a superstep. `tasks.programs.orders.at_once` says when they are used.
 """
 
-from .connected import connected_sources, lower_values, lowered_rows
-from .exact import exact_sums
-from .extremes import row_extremes
+from .components import connected_sources, lower_values, lowered_rows
 from .links import count_all_links, count_links
-from .modes import row_h_indices, row_modes
-from .pulls import count_entries, count_selected, first_active_sources
-from .push import push
-from .ranks import next_ranks, rank_shares
-from .sums import row_sums
+from .pagerank import next_ranks, rank_shares
+from .push_pull import count_entries, count_selected, first_active_sources, push
+from .reductions import exact_sums, row_extremes, row_h_indices, row_modes, row_sums
 from .transpose import both_ways, touched_rows, transpose_rows
 
 __all__ = [

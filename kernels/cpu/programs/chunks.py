@@ -10,8 +10,7 @@ import numpy as np
 from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 
-from ...graph import IntArray, LongArray
-from ...in_rows import InRows
+from ...graph import InRows, IntArray, LongArray
 from ...runtime.cache import cached_njit
 
 CHUNKS_PER_THREAD = 16

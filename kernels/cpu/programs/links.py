@@ -6,10 +6,9 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import IntArray, LongArray
-from ...in_rows import InRows
+from ...graph import InRows, IntArray, LongArray
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import fetch_add
+from ..arrays.intrinsics import fetch_add
 from .chunks import CHUNKS_PER_THREAD, threads_for
 
 

@@ -1,4 +1,4 @@
-"""Transpose rows of in-edges: the rows that contain each source. And rows of both directions."""
+"""The rows that contain each source, from rows of in-edges, and the rows of edges that lead both ways."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import IntArray, LongArray
-from ...in_rows import InRows
+from ...graph import InRows, IntArray, LongArray
 from ...runtime.cache import cached_njit
 
 

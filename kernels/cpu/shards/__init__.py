@@ -4,11 +4,11 @@ p.
 May import `kernels.graph`, `kernels.runtime` and `kernels.cpu.arrays`. Start with `cut` (the class of a vertex), then
 `rows` (what a shard stores), `half_counts` (how two shards share the triangle count of an edge), `removal` (how edges
 are removed), `packets` (what groups send each other) and `rounds` (the work of a group between two exchanges).
-`third_vertex` and `merged_order` count the triangles before peeling. The shards of a group belong to one process. Each
-thread works on one shard at a time and writes to no other.
+`triangles` counts the triangles before peeling. The shards of a group belong to one process. Each thread works on one
+shard at a time and writes to no other.
 """
 
-from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
+from ...runtime.sizes import NUMPY_ALLOCATOR, Allocator
 from .cut import Cut
 from .endpoint_words import read_endpoint_words, write_endpoint_words
 from .group import RoundTotals, ShardGroup

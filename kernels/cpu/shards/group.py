@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
-from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
+from ...runtime.sizes import NUMPY_ALLOCATOR, Allocator
 from .endpoint_words import counts_by_endpoint, gather_owned, link_halves, write_intervals
 from .half_counts import KEEPER, LIVE_ABOVE, NO_COUNT, REMOVED_AT, REMOVED_BELOW, REPORTER, SPLIT
 from .packets import HEADER, LARGE, are_complete, lay_out_packets, merge_runs, read_headers

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.cache import cached_njit
-from ..arrays.bits import popcount
+from ..arrays.intrinsics import popcount
 from .cut import class_of
 
 SPLIT, KEEPER, REPORTER, ALARMED, GRANTING, LEAVING = range(6)

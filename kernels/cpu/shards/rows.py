@@ -9,10 +9,9 @@ from numba import prange
 from numpy.typing import NDArray
 
 from ...graph import LongArray
-from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from ...runtime.cache import cached_njit
-from ...runtime.sizes import SizedArrays
-from ..arrays.bits import popcount
+from ...runtime.sizes import NUMPY_ALLOCATOR, Allocator, SizedArrays
+from ..arrays.intrinsics import popcount
 from .cut import Cut, class_of, index_of
 
 NO_ROW = np.int64(-1)

@@ -16,11 +16,9 @@ from numba import get_num_threads, prange
 
 from ...graph import KEY_BITS, Adjacency, IntArray, LongArray
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import fetch_add
-from ..arrays.borrowed import borrowed
-from .merging import KEPT, Union
-from .removed_triangles import triangles_of
-from .sparse import sparse_zeros
+from ..arrays.intrinsics import borrowed, fetch_add
+from .merging import KEPT, Union, sparse_zeros
+from .triangles import triangles_of
 
 ROOM = 1 << 20
 """Triangles for which a block has room, unless one edge may have more."""

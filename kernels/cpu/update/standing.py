@@ -14,8 +14,7 @@ import numpy as np
 
 from ...graph import KEY_BITS
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import fetch_add
-from ..arrays.borrowed import borrowed
+from ..arrays.intrinsics import borrowed, fetch_add
 
 STANDS = np.int64(1 << 62)
 """Keys of standing edges are this and their place."""

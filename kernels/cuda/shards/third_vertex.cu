@@ -12,7 +12,7 @@
 //
 // Needs         outputs are added to; `low` has the vertex of each list.
 // Source        the forward algorithm (Schank and Wagner, WEA 2005), cut by the third vertex as in
-//               kernels/cpu/shards/third_vertex.py.
+//               kernels/cpu/shards/triangles.py.
 #include "tables.cuh"
 
 extern "C" __global__ void choose(

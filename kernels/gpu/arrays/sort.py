@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from ...graph import MAX_LOCAL_EDGES
-from .scatter import bincount
+from .indexing import bincount
 
 SORTED_AT_ONCE = 2**28
 """Pairs that one sort takes, or somewhat more. A sort takes about 50 bytes a pair."""

@@ -1,18 +1,14 @@
 """Gathers of vertex programs on the GPU. Modules and functions have the names of their twins in `kernels.cpu.programs`.
 
-May import `kernels.in_rows`, `kernels.gpu.rows`, `kernels.gpu.runtime` and CuPy. Start with `kernels.programs`, which
-has the contract of each function, then `classes`, which sorts rows by length for the kernels.
+May import `kernels.graph`, `kernels.gpu.adjacency`, `kernels.gpu.runtime` and CuPy. Start with `kernels.programs`: it
+has the contract of each function. `classes` sorts rows by length for the kernels.
 """
 
-from .connected import connected_sources, lower_values, lowered_rows
-from .exact import exact_sums
-from .extremes import row_extremes
+from .components import connected_sources, lower_values, lowered_rows
 from .links import count_all_links, count_links
-from .modes import row_h_indices, row_modes
-from .pulls import count_entries, count_selected, first_active_sources
-from .push import push
-from .ranks import next_ranks, rank_shares
-from .sums import row_sums
+from .pagerank import next_ranks, rank_shares
+from .push_pull import count_entries, count_selected, first_active_sources, push
+from .reductions import exact_sums, row_extremes, row_h_indices, row_modes, row_sums
 from .transpose import both_ways, touched_rows, transpose_rows
 
 __all__ = [

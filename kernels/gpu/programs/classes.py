@@ -9,7 +9,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...in_rows import InRows
+from ...graph import InRows
 from ..runtime import source
 from ..runtime.constants import GATHER_LONGEST, GATHER_PER_LANE, SHORT_LONGEST
 

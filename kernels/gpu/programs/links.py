@@ -7,8 +7,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...in_rows import InRows
-from ..rows import row_numbers
+from ...graph import InRows
+from ..adjacency import row_numbers
 from ..runtime import source
 from .classes import BLOCK
 

@@ -8,11 +8,11 @@ import cupy
 import numpy as np
 
 from ...chunked.rows import ChunkedRows
-from ...in_rows import InRows
-from ..arrays.scatter import bincount
-from ..rows import row_numbers, starts_of
-from ..streamed.feed import transposed_rows
-from .push import Pushed
+from ...graph import InRows
+from ..adjacency import row_numbers, starts_of
+from ..arrays.indexing import bincount
+from ..streaming import transposed_rows
+from .push_pull import Pushed
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:

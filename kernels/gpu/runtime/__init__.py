@@ -1,4 +1,4 @@
-"""What CUDA kernels need to run: compiled sources, shared constants, launches, and the memory pool of arrays.
+"""What CUDA kernels need to run: compiled sources, shared constants, and memory for arrays.
 
-May import `kernels.graph`, `kernels.runtime` and `kernels.gpu.rows`. Start with `source`.
+May import `kernels.graph`, `kernels.gpu_shards` and `kernels.runtime`. Start with `source`.
 """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...gpu_shards import MAX_PEERS
 from ...graph import GONE
-from ...runtime.peers import MAX_PEERS
 
 CASCADE_WARPS = 16
 """Warps of a block in cascade.cuh."""

@@ -10,9 +10,8 @@ import numpy as np
 from cupy.cuda import runtime
 from numpy.typing import NDArray
 
-from ...runtime.peers import MAX_PEERS
-from ...shard_sums import ShardSums
-from ..arrays.total import total
+from ...gpu_shards import MAX_PEERS, ShardSums
+from ..arrays.indexing import total
 from ..runtime import source
 from ..runtime.constants import (
     HALF_REMAINS,
@@ -28,10 +27,9 @@ from ..runtime.constants import (
     STATE_WORDS,
     SUMS_WORDS,
 )
-from .host_mail import HostMail
-from .mail import DirectMail, RelayedMail
-from .peers import PATIENCE_SECONDS
+from .mail import DirectMail, HostMail, RelayedMail
 from .rows import MAX_TRIANGLES, Part, build_part, owned, split_counts, trim_part
+from .shared_memory import PATIENCE_SECONDS
 
 SHRINK_AT = 0.5
 """A shard renumbers its halves when at most this share of them remains, as in `kernels.gpu.peel`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from .... import kernels
-from ....kernels.cpu.plain_numbers import are_plain_numbers
+from ....kernels.cpu.arrays.strings import are_plain_numbers
 from ....kernels.runtime.threads import cores
 from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace

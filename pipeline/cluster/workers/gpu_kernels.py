@@ -38,20 +38,20 @@ class Needed:
 
 def is_prepared(needed: Needed) -> bool:
     """Task: whether all kernels were compiled on this machine before."""
-    from ....kernels.gpu.preparing import processes  # imports CuPy
+    from ....kernels.gpu.compiling import first_run  # imports CuPy
 
-    return processes.is_prepared(repr(needed))
+    return first_run.is_prepared(repr(needed))
 
 
 def prepare(needed: Needed, threads: int) -> WarmUp:
     """Task: compile the kernels, or load them. One worker of a machine compiles, with up to `threads` processes."""
-    from ....kernels.gpu.preparing import processes
+    from ....kernels.gpu.compiling import first_run
     from ....kernels.runtime.side_by_side import WarmUp
     from ....kernels.runtime.warm import warm
     from ...stages.tiny_run import run_stages
 
     report = WarmUp(0, 0.0)
-    with processes.preparing(repr(needed)):
+    with first_run.preparing(repr(needed)):
         if needed.method is not None:
             report = warm(needed.method, 1 + needed.several, True, needed.text, threads)
             run_cliques(needed)
@@ -84,7 +84,7 @@ def compile_for_gpus() -> float:
     start = time.perf_counter()
     if not has_cupy():
         raise UsageError("kernels of gpu are compiled by CuPy, which is not installed: install edgemill[cu13] or cu12")
-    from ....kernels.gpu.preparing.ahead import compile_ahead, missing
+    from ....kernels.gpu.compiling.ahead import compile_ahead, missing
 
     if lacking := missing():
         raise UsageError(f"kernels of gpu cannot be compiled: {lacking}")

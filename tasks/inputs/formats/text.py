@@ -118,7 +118,7 @@ def text_batches(file: Any, own: TextRange, skipped: Skipped) -> Iterator[pa.Rec
         chunks = chunks_of_lines(file, compression_of(own.path), *own.span, own.line_end)
         yield from _json_batches(chunks, own.layout)
         return
-    from ....kernels.cpu.plain_numbers import are_plain_numbers  # compiled, for text alone
+    from ....kernels.cpu.arrays.strings import are_plain_numbers  # compiled, for text alone
 
     types, delimiter = dict(own.layout.types), own.layout.delimiter
     integers = {name: kind for name, kind in types.items() if pa.types.is_integer(kind)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels import searches
+from ....kernels.cpu import searches
 from ..block import NO_PATH, Block
 from .side import ALL_BITS, Frontier, Side, bits_of, first_frontier, unused_bits
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels import searches
+from ....kernels.cpu import betweenness
 from ...errors import InputError
 from ..block import Block
 from ..words import NO_WORDS
@@ -33,7 +33,7 @@ class WholePathSearch:
         self.block, self.into = block, into
         self.levels = 0
         """Levels of all batches so far."""
-        self._paths = searches.block_paths(into.rows, into.transposed, columns)
+        self._paths = betweenness.BlockPaths(into.rows, into.transposed, columns)
         self.found = PathsFound(self._paths.score, self._paths.squares)
 
     def run(self, sources: NDArray[np.int64]) -> None:
@@ -86,7 +86,7 @@ class PathSearch:
             if rows is None:
                 rows = np.flatnonzero(seen != ALL_BITS).astype(np.int32)
             into.entries += int(into.lengths[rows].sum())
-            fresh = searches.path_counts(into.rows, rows, own, into.at.reshape(-1), seen, self._paths)
+            fresh = betweenness.path_counts(into.rows, rows, own, into.at.reshape(-1), seen, self._paths)
             into.clear(positions)
             new = fresh != 0
             frontier = Frontier(rows[new], fresh[new].reshape(-1, 1))
@@ -109,7 +109,7 @@ class PathSearch:
                 reads[slice(None) if rows is None else np.searchsorted(level.rows, rows)] = True
                 closed[level.rows] = ALL_BITS
             out.entries += int(out.lengths[level.rows[reads]].sum())
-            searches.path_dependencies(
+            betweenness.path_dependencies(
                 out.rows,
                 level.rows,
                 level.masks.reshape(-1),

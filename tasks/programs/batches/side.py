@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels import programs as gathers
-from ....kernels import searches
-from ....kernels.graph import IntArray
-from ....kernels.in_rows import InRows
+from ....kernels.cpu import searches
+from ....kernels.graph import InRows, IntArray
 from ...ids.order import Ints
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier, Packet, Words

@@ -10,8 +10,7 @@ import numpy as np
 
 from .... import kernels
 from ....kernels import programs as gathers
-from ....kernels.graph import IntArray, LongArray
-from ....kernels.in_rows import InRows
+from ....kernels.graph import InRows, IntArray, LongArray
 from ...ids import order
 from ...shards.carriers.carrier import Packet, Words
 from ..block import Block

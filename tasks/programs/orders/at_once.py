@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ....kernels import programs as gathers
 from ....kernels.chunked import ChunkedRows
-from ....kernels.in_rows import InRows
+from ....kernels.graph import InRows
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
 from ..block import Block

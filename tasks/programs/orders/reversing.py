@@ -6,7 +6,7 @@ import numpy as np
 
 from .... import kernels
 from ....kernels import programs as gathers
-from ....kernels.in_rows import InRows
+from ....kernels.graph import InRows
 from ...ids import order
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier

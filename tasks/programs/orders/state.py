@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.in_rows import InRows
+from ....kernels.graph import InRows
 from ...errors import ProgramError
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier

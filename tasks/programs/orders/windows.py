@@ -15,7 +15,7 @@ import numpy as np
 
 from .... import kernels
 from ....kernels.chunked import ChunkedRows
-from ....kernels.cpu.alone.shortest_paths import next_bound
+from ....kernels.cpu.programs.shortest_paths import next_bound
 from ...device import place_like
 from ..block import Block
 from ..program import Array, EdgeFacts, Program

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.programs.reached import set_levels, unreached
+from ....kernels.cpu.programs.push_pull import set_levels, unreached
 from ....kernels.graph import IntArray
 from ....kernels.programs import search
 from ..program import (

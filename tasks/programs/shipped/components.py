@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.alone.components import components
-from ....kernels.cpu.programs.reached import lower
+from ....kernels.cpu.programs.components import components
+from ....kernels.cpu.programs.push_pull import lower
 from ....kernels.graph import IntArray
 from ..program import Array, Column, Cost, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 

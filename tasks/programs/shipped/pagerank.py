@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ....kernels.pagerank import ranks
 from ....kernels.programs import next_ranks, rank_shares
-from ....kernels.ranks import ranks
 from ..program import Array, Column, Cost, Forms, Found, Program, State, Totals, VertexIds, Vertices, WholeGraph
 from ..totals import exact_sum
 

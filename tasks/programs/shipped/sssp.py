@@ -9,8 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ....kernels.cpu.alone.predecessors import predecessors
-from ....kernels.cpu.alone.shortest_paths import distances
+from ....kernels.cpu.programs.shortest_paths import distances, predecessors
 from ....kernels.graph import IntArray
 from ..program import (
     Array,

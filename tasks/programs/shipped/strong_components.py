@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.alone.strong_components import strong_components
+from ....kernels.cpu.programs.components import strong_components
 from ..program import Array, Column, Cost, Found, Program, State, Totals, Vertices, WholeGraph
 
 _LABEL_BITS = 31

@@ -5,7 +5,7 @@ of a block lie: in memory, in pinned host memory that is streamed past a GPU, or
 streaming costs.
 """
 
-from ....kernels.runtime.allocation import Allocator
+from ....kernels.runtime.sizes import Allocator
 from .collecting import collect_block_in_pieces
 from .cost import StreamCost
 from .placing import place_block, place_entries, share_of_room

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.chunked import Chunk, cut_chunks
-from ....kernels.in_rows import InRows
-from ....kernels.runtime.allocation import Allocator
+from ....kernels.graph import InRows
+from ....kernels.runtime.sizes import Allocator
 from ...ids import order
 from ...ids.order import Ints
 from ..block import Block, Entries, build_block

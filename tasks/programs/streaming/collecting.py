@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....kernels.runtime.allocation import Allocator
+from ....kernels.runtime.sizes import Allocator
 from ...ids import order
 from ...partition import RangePartitioner
 from ..block import Block, Entries

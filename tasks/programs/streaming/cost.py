@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ....kernels.chunked.passing import BUFFERS, chunk_bytes, kept_bytes
+from ....kernels.chunked.streaming import BUFFERS, chunk_bytes, kept_bytes
 
 LINK_RATE = 55e9
 """Bytes a second from pinned host memory to a GPU (PCIe 5, 16 lanes; measured on the host of an H200)."""

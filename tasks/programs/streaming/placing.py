@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ....kernels import chunked
 from ....kernels import programs as gathers
-from ....kernels.in_rows import InRows
-from ....kernels.runtime.allocation import NUMPY_ALLOCATOR, Allocator
+from ....kernels.graph import InRows
 from ....kernels.runtime.device import free_bytes
+from ....kernels.runtime.sizes import NUMPY_ALLOCATOR, Allocator
 from ...device import MemorySpace, move_arrays
 from ..block import Block, Entries
 from ..program import Program

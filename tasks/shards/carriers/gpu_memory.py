@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .... import kernels
+from ....kernels.gpu_shards import Address
 from ....kernels.runtime.device import synchronize
-from ....kernels.runtime.peers import Address
 from ...device import place_like
 from ...errors import ClusterLost
 from .all_gather import EMPTY, all_gather
 from .carrier import Carrier, Packet, Words, lost
 
 if TYPE_CHECKING:
-    from ....kernels.gpu.shards.outbox import OpenOutbox, Outbox
+    from ....kernels.gpu.shards.shared_memory import OpenOutbox, Outbox
 
 _ALIGNED = 4
 """Content starts at a multiple of so many words."""
@@ -105,7 +105,7 @@ class GpuMemoryCarrier:
     @classmethod
     def open(cls, base: Carrier) -> GpuMemoryCarrier | None:
         """The carrier over `base`; None in all groups if one cannot reach the memory of another."""
-        from ....kernels.gpu.shards.outbox import Outbox
+        from ....kernels.gpu.shards.shared_memory import Outbox
 
         outbox = Outbox(0)
         found = cls(base, outbox, [None] * base.groups)
@@ -171,7 +171,7 @@ class GpuMemoryCarrier:
                 needed += -(-len(words) // _ALIGNED)
         moved = b"", 0
         if _ALIGNED * needed > self._outbox.words:
-            from ....kernels.gpu.shards.outbox import Outbox
+            from ....kernels.gpu.shards.shared_memory import Outbox
 
             self._replaced.append((self._exchange, self._outbox))
             self._outbox = Outbox(_ALIGNED * (needed + needed // 4))
@@ -208,7 +208,7 @@ class GpuMemoryCarrier:
             raise lost(rank, f"has GPU memory that cannot be reached: {error}") from error
 
     def _open(self, rank: int, text: bytes, words: int) -> None:
-        from ....kernels.gpu.shards.outbox import OpenOutbox
+        from ....kernels.gpu.shards.shared_memory import OpenOutbox
 
         if rank != self.rank:
             self._others[rank] = OpenOutbox(Address.decode(text), words)

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ....kernels.cpu.arrays.columns import copy_words
+from ....kernels.cpu.arrays.indexing import copy_words
 from ....kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...errors import ClusterLost, InternalError
 from .carrier import Packet, Words, check_words, lost

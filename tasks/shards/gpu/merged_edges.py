@@ -41,7 +41,7 @@ def merge_edges(
 
     Takes about 100 bytes for each edge that is merged at once, beside the arguments and the result.
     """
-    from ....kernels.gpu.shards.ranges import low_ranges, order_of  # imports CuPy
+    from ....kernels.gpu.shards.triangles import low_ranges, order_of  # imports CuPy
 
     edges, owned = sum(map(len, parts)), sum(len(part.row) for part in parts)
     first = parts[0]

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.runtime.peers import Address
+from ....kernels.gpu_shards import Address, ShardSums
 from ....kernels.runtime.sizes import SizedArrays
-from ....kernels.shard_sums import ShardSums
 from ...errors import ClusterLost, InternalError
 from ..edges import ShardEdges
 from ..state import Figures
 from .transport_names import MAILBOXES
 
 if TYPE_CHECKING:
-    from ....kernels.gpu.shards.host_mail import HostMail
-    from ....kernels.gpu.shards.mail import DirectMail, RelayedMail, ShardMailbox
+    from ....kernels.gpu.shards.mail import DirectMail, HostMail, RelayedMail, ShardMailbox
     from ....kernels.gpu.shards.peel import ShardPeeling
 
     ShardMail: TypeAlias = DirectMail | HostMail | RelayedMail

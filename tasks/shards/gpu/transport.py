@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .... import kernels
-from ....kernels.runtime.peers import THIS_PROCESS, Address
+from ....kernels.gpu_shards import THIS_PROCESS, Address
 from ...errors import UsageError
 from ..carriers.all_gather import all_gather
 from ..carriers.carrier import Carrier
@@ -102,7 +102,7 @@ def _through_host(
     edges: Sequence[ShardEdges], carriers: Sequence[SharedMemoryCarrier], pool: Executor, stack: ExitStack
 ) -> list[ShardMail]:
     """Open inboxes in host memory. Raises ConnectionError in all processes if a group cannot reach an inbox."""
-    from ....kernels.gpu.shards.host_mail import HostMail, host_inbox_words
+    from ....kernels.gpu.shards.mail import HostMail, host_inbox_words
 
     words = host_inbox_words(edges[0].groups, edges[0].edges)
     mails: list[ShardMail] = []

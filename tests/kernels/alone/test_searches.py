@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from edgemill.kernels.cpu.alone import lists
-from edgemill.kernels.cpu.alone.breadth_first import search
-from edgemill.kernels.cpu.alone.components import components
-from edgemill.kernels.cpu.alone.predecessors import predecessors
-from edgemill.kernels.cpu.alone.shortest_paths import distances
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.cpu.programs import frontiers
+from edgemill.kernels.cpu.programs.breadth_first import search
+from edgemill.kernels.cpu.programs.components import components
+from edgemill.kernels.cpu.programs.shortest_paths import distances, predecessors
+from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 
-LONG = 2 * lists.LONG_ROW
+LONG = 2 * frontiers.LONG_ROW
 
 
 def hubs(count: int) -> tuple[int, NDArray[np.int64]]:

@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from edgemill.kernels.cpu.arrays.borrowed import borrowed
+from edgemill.kernels.cpu.arrays.intrinsics import borrowed
 
 
 @njit

@@ -9,7 +9,7 @@ import pytest
 
 from backends import BACKENDS, Backend
 from edgemill import kernels
-from edgemill.kernels.cpu.arrays.columns import SERIAL, copy_words, gather_words, scatter_words
+from edgemill.kernels.cpu.arrays.indexing import SERIAL, copy_words, gather_words, scatter_words
 from edgemill.kernels.runtime.threads import kernel_threads
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)

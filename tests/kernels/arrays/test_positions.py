@@ -9,7 +9,7 @@ import pytest
 
 from backends import BACKENDS, Backend
 from edgemill import kernels
-from edgemill.kernels.cpu.arrays.gather import copied, numbers
+from edgemill.kernels.cpu.arrays.indexing import copied, numbers
 from edgemill.kernels.cpu.arrays.sort import MANY
 from edgemill.kernels.runtime.threads import kernel_threads
 

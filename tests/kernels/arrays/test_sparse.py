@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from edgemill.kernels.cpu.update.sparse import LARGE, sparse_zeros
+from edgemill.kernels.cpu.update.merging import LARGE, sparse_zeros
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, LARGE // 8, LARGE])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cupy_backends.cuda.libs import nvrtc
 
-from edgemill.kernels.gpu.preparing.variants import VARIANTS
+from edgemill.kernels.gpu.compiling.ahead import VARIANTS
 from edgemill.kernels.gpu.runtime import machine_code, source
 
 EXTRA: dict[str, list[dict[str, int]]] = {"shards/peel": [{"SYSTEM": 1, "PROFILE": 1}]}

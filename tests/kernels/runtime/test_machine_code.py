@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cupy.cuda import nvrtc
 
-from edgemill.kernels.gpu.preparing import ahead
-from edgemill.kernels.gpu.preparing.variants import VARIANTS
+from edgemill.kernels.gpu.compiling import ahead
+from edgemill.kernels.gpu.compiling.ahead import VARIANTS
 from edgemill.kernels.gpu.runtime import machine_code, source
 from edgemill.kernels.runtime import cache_folder
 

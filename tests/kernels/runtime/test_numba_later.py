@@ -84,7 +84,7 @@ def test_gpu_kernels_do_not_load_numba() -> None:
     found = printed("""
         import sys
         import edgemill.kernels.gpu
-        from edgemill.kernels.gpu.preparing import processes
+        from edgemill.kernels.gpu.compiling import first_run
         print("numba" in sys.modules)
         """)
     assert found == ["False"]

@@ -12,8 +12,8 @@ import cupy
 import pytest
 
 from edgemill.kernels.gpu.shards import mail as shard_mail
-from edgemill.kernels.gpu.shards import peers
-from edgemill.kernels.runtime.peers import Address
+from edgemill.kernels.gpu.shards import shared_memory
+from edgemill.kernels.gpu_shards import Address
 
 
 class CudaError(Exception):
@@ -64,7 +64,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
         ipcCloseMemHandle=cuda.closed.append,
         memcpy=lambda to, *_: cuda.written.append(to),
     )
-    monkeypatch.setattr(peers, "runtime", runtime)
+    monkeypatch.setattr(shared_memory, "runtime", runtime)
     monkeypatch.setattr(cupy.cuda, "Memory", cuda.allocate)
     monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: SimpleNamespace(free_all_blocks=cuda.empty))
     yield cuda
@@ -90,7 +90,7 @@ def test_links(cuda: Cuda) -> None:
     mailbox = mailbox_of(3)
     own = mailbox.address()
     here = replace(own, pointer=77)
-    links = peers.Links(1, mailbox, [here, own, elsewhere(own)])
+    links = shared_memory.Links(1, mailbox, [here, own, elsewhere(own)])
     assert links.pointers == [77, 10**6, 10**7]
     assert (links.here, cuda.opened) == (2, [b"handle"])
     links.abandon()
@@ -107,7 +107,7 @@ def test_unreachable_mailboxes(cuda: Cuda) -> None:
     others = [elsewhere(own), elsewhere(own)]
     for other in (elsewhere(own, machine="far"), replace(others[0], handle=b""), replace(others[0], handle=b"broken")):
         with pytest.raises(ConnectionError, match=r"cannot be reached \(.*\)$"):
-            peers.Links(0, mailbox, [own, others[0], other])
+            shared_memory.Links(0, mailbox, [own, others[0], other])
     assert cuda.closed == [10**7, 2 * 10**7, 3 * 10**7]  # what had been opened before
 
 
@@ -116,7 +116,7 @@ def test_cuda_cannot_share_memory_between_processes(cuda: Cuda) -> None:
     mailbox = mailbox_of(2)
     own = mailbox.address()
     assert own.handle == b""
-    assert peers.Links(0, mailbox, [own, replace(own, pointer=77)]).pointers == [10**6, 77]
+    assert shared_memory.Links(0, mailbox, [own, replace(own, pointer=77)]).pointers == [10**6, 77]
 
 
 def test_a_mailbox_does_not_move(cuda: Cuda) -> None:
@@ -125,7 +125,7 @@ def test_a_mailbox_does_not_move(cuda: Cuda) -> None:
     moved = pickle.loads(pickle.dumps(mailbox))
     for box, addresses in ((moved, [own, own]), (mailbox, [elsewhere(own), own])):
         with pytest.raises(ConnectionError, match="the worker with shard 0 has ended"):
-            peers.Links(0, box, addresses)
+            shared_memory.Links(0, box, addresses)
 
 
 def test_mailboxes_of_shards(cuda: Cuda) -> None:
@@ -137,7 +137,7 @@ def test_mailboxes_of_shards(cuda: Cuda) -> None:
     assert (small.max_edges, small.max_events) == (70_000, 70_000)
     assert small.nbytes == max(2**21, 192 + 2 * 3 * 70_000 * (8 + 2 * 16))
     own = small.address()
-    links = peers.Links(0, small, [own, replace(own, pointer=77)])
+    links = shared_memory.Links(0, small, [own, replace(own, pointer=77)])
     links.abandon()
     assert cuda.written == [77, 77 + 2 * 32]
     with pytest.raises(ValueError, match="33 shards cannot be peeled in step, 32 at most"):

@@ -139,7 +139,7 @@ def test_without_a_gpu_the_allocator_is_kept(
 ) -> None:
     choose(rmm_cupy_allocator)
     monkeypatch.setattr(device, "device", call_of_device)
-    monkeypatch.setattr("edgemill.kernels.gpu.runtime.pooled_memory.pooled_memory", _fail)
+    monkeypatch.setattr("edgemill.kernels.gpu.runtime.memory.pooled_memory", _fail)
     assert call(chosen) is rmm_cupy_allocator
 
 

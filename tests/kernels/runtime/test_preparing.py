@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from edgemill.kernels.gpu.preparing import processes
-from edgemill.kernels.gpu.preparing.operations import operations
+from edgemill.kernels.gpu.compiling import first_run
+from edgemill.kernels.gpu.compiling.first_run import operations
 
 
 @pytest.mark.parametrize("shards", [False, True])
@@ -33,8 +33,8 @@ def test_each_operation_is_taken_once(monkeypatch: pytest.MonkeyPatch, shards: b
 
     started_with: list[list[str]] = []
     monkeypatch.setattr(subprocess, "Popen", Process)
-    assert len(processes.start(5, shards)) == 5
-    assert started_with == [["-m", "edgemill.kernels.gpu.preparing.processes"]] * 5
+    assert len(first_run.start(5, shards)) == 5
+    assert started_with == [["-m", "edgemill.kernels.gpu.compiling.first_run"]] * 5
     assert sorted(taken) == list(range(len(operations(shards))))
 
 
@@ -43,21 +43,21 @@ def test_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "cupy"
     kept.mkdir()
     monkeypatch.setenv("CUPY_CACHE_DIR", str(kept))
-    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "own")
-    monkeypatch.setattr(processes, "_device", lambda: "90")
-    assert not processes.is_prepared("peel")
+    monkeypatch.setattr(first_run, "_folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(first_run, "_device", lambda: "90")
+    assert not first_run.is_prepared("peel")
     (kept / "a.cubin").touch()
     (kept / "b.cubin").touch()
-    processes.mark_prepared("peel")
-    assert processes.is_prepared("peel") and not processes.is_prepared("band")
+    first_run.mark_prepared("peel")
+    assert first_run.is_prepared("peel") and not first_run.is_prepared("band")
     with monkeypatch.context() as other:
-        other.setattr(processes, "_device", lambda: "100")
-        assert not processes.is_prepared("peel")
+        other.setattr(first_run, "_device", lambda: "100")
+        assert not first_run.is_prepared("peel")
     (kept / "c.cubin").touch()
-    assert processes.is_prepared("peel")
+    assert first_run.is_prepared("peel")
     (kept / "a.cubin").unlink()
     (kept / "b.cubin").unlink()
-    assert not processes.is_prepared("peel")
+    assert not first_run.is_prepared("peel")
 
 
 def test_operations_of_shards_follow_those_of_one_gpu() -> None:
@@ -78,20 +78,20 @@ def test_one_process_of_a_machine_compiles(tmp_path: Path, monkeypatch: pytest.M
     kept = tmp_path / "cupy"
     kept.mkdir()
     monkeypatch.setenv("CUPY_CACHE_DIR", str(kept))
-    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "own")
-    monkeypatch.setattr(processes, "_device", lambda: "90")
+    monkeypatch.setattr(first_run, "_folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(first_run, "_device", lambda: "90")
     events: list[str] = []
     waiting = threading.Event()
 
     def second() -> None:
         waiting.set()
-        with processes.preparing("peel"):
+        with first_run.preparing("peel"):
             events.append("second")
 
-    with pytest.raises(OSError, match="no compiler"), processes.preparing("peel"):
+    with pytest.raises(OSError, match="no compiler"), first_run.preparing("peel"):
         raise OSError("no compiler")
-    assert not processes.is_prepared("peel")
-    with processes.preparing("peel"):
+    assert not first_run.is_prepared("peel")
+    with first_run.preparing("peel"):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.wait(30)
@@ -102,15 +102,15 @@ def test_one_process_of_a_machine_compiles(tmp_path: Path, monkeypatch: pytest.M
         events.append("first")
     thread.join(30)
     assert events == ["first", "second"]
-    with processes.preparing("peel"), processes.preparing("peel"):  # nothing is locked once all is compiled
-        assert processes.is_prepared("peel")
+    with first_run.preparing("peel"), first_run.preparing("peel"):  # nothing is locked once all is compiled
+        assert first_run.is_prepared("peel")
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr(processes, "_folder", lambda: tmp_path / "file" / "own")
-    monkeypatch.setattr(processes, "_device", lambda: "90")
+    monkeypatch.setattr(first_run, "_folder", lambda: tmp_path / "file" / "own")
+    monkeypatch.setattr(first_run, "_device", lambda: "90")
     (tmp_path / "file").touch()
-    with processes.preparing("peel"):
-        processes.mark_prepared("peel")
-    assert not processes.is_prepared("peel")
+    with first_run.preparing("peel"):
+        first_run.mark_prepared("peel")
+    assert not first_run.is_prepared("peel")

@@ -15,8 +15,7 @@ import pytest
 from edgemill.kernels.runtime import cache
 from edgemill.kernels.runtime import warm as warm_kernels
 from edgemill.kernels.runtime.side_by_side import Parts
-from edgemill.kernels.runtime.warm import warm
-from edgemill.kernels.runtime.warm_parts import SECONDS
+from edgemill.kernels.runtime.warm import SECONDS, warm
 from support_path import SUPPORT_PATH
 
 SCRIPT = """

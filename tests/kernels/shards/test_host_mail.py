@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-host_mail = pytest.importorskip("edgemill.kernels.gpu.shards.host_mail", exc_type=ImportError)
+host_mail = pytest.importorskip("edgemill.kernels.gpu.shards.mail", exc_type=ImportError)
 EDGES = 3
 OFFSET = 2**40
 """Difference between the addresses of the device and of the host."""

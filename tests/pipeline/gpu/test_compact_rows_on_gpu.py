@@ -35,8 +35,8 @@ def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the memory, so that only compact rows fit."""
     monkeypatch.setattr("edgemill.pipeline.plan.plan.GPU_EDGE_BYTES", 10**9)
-    monkeypatch.setattr("edgemill.kernels.gpu.whole.peeling.fitting_edges", lambda vertices, wanted, freed: 0)
-    monkeypatch.setattr("edgemill.kernels.gpu.whole.peeling.MOST_ROUNDS", 20)
+    monkeypatch.setattr("edgemill.kernels.gpu.whole_graph.fitting_edges", lambda vertices, wanted, freed: 0)
+    monkeypatch.setattr("edgemill.kernels.gpu.whole_graph.MOST_ROUNDS", 20)
 
 
 def logged(result: Result, event: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from edgemill.tasks.generate.generate import generate
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 PREPARE = """
-from edgemill.kernels.gpu.preparing.processes import start
+from edgemill.kernels.gpu.compiling.first_run import start
 assert all(process.wait() == 0 for process in start(8, {shards}))
 """
 
@@ -68,7 +68,7 @@ def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path, partitions: i
 
 
 AHEAD = """
-from edgemill.kernels.gpu.preparing.ahead import compile_ahead
+from edgemill.kernels.gpu.compiling.ahead import compile_ahead
 if __name__ == "__main__":
     assert compile_ahead({processes}) > 0
 """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgemill.kernels.cpu.shards import Cut
-from edgemill.kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
+from edgemill.kernels.gpu_shards import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from edgemill.pipeline import OutOfRoom, UsageError
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
@@ -328,7 +328,7 @@ def test_halves_of_a_graph(shards: int) -> None:
 
 @pytest.mark.parametrize("edges", [1, 10**6, 3 * 10**6, 10**9])
 def test_mailbox_size_equals_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
-    peers = pytest.importorskip("edgemill.kernels.gpu.shards.peers", exc_type=ImportError)
+    peers = pytest.importorskip("edgemill.kernels.gpu.shards.shared_memory", exc_type=ImportError)
     shards = pytest.importorskip("edgemill.kernels.gpu.shards.mail", exc_type=ImportError)
     made: list[int] = []
     monkeypatch.setattr(peers.Mailbox, "__init__", lambda self, shards, never, nbytes: made.append(nbytes))
@@ -338,7 +338,7 @@ def test_mailbox_size_equals_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch
 
 
 def test_ranges_of_a_merge_equal_those_of_the_code() -> None:
-    third_vertex = pytest.importorskip("edgemill.kernels.gpu.shards.third_vertex", exc_type=ImportError)
+    third_vertex = pytest.importorskip("edgemill.kernels.gpu.shards.triangles", exc_type=ImportError)
     assert gpu_memory.SORTED_AT_ONCE == third_vertex.MERGED_AT_ONCE
     assert gpu_memory.MERGED_AT_ONCE == merged_edges.AT_ONCE
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from backends import Backend, OnCpu, OnGpu
 from edgemill.kernels.chunked import Chunk, ChunkedRows, cut_chunks, rows_in_files
-from edgemill.kernels.chunked.passing import PassingFeed
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.chunked.streaming import PassingFeed
+from edgemill.kernels.graph import InRows
 
 
 class Slot:
@@ -106,7 +106,8 @@ class OnDevice(Way):
     backend = OnGpu()
 
     def put(self, rows: InRows, chunk_bytes: int, topology_bytes: int, folder: Path) -> ChunkedRows:
-        from edgemill.kernels.gpu.streamed import PinnedArray, streamed_rows
+        from edgemill.kernels.gpu.runtime.memory import PinnedArray
+        from edgemill.kernels.gpu.streaming import streamed_rows
 
         weight = None if rows.weight is None else PinnedArray.of(rows.weight)
         return streamed_rows(rows.offsets, PinnedArray.of(rows.source), weight, topology_bytes, chunk_bytes)

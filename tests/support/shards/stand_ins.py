@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgemill.kernels.cpu.shards import Cut
-from edgemill.kernels.runtime.peers import Address
+from edgemill.kernels.gpu_shards import Address
 from edgemill.tasks.errors import ClusterLost
 from edgemill.tasks.shards import ShardEdges, ShardOnGpu
 

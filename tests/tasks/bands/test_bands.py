@@ -29,7 +29,7 @@ import strategies
 from backends import BACKENDS, Backend, OnCpu, OnGpu
 from carrying import in_threads
 from edgemill import kernels
-from edgemill.kernels.cpu.peeling.changes import Changes, pack_list, pack_range
+from edgemill.kernels.cpu.peeling.filtering import Changes, pack_list, pack_range
 from edgemill.kernels.filters import EDGE_WORK, Frontier, PlainChanges, Removed, Words
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads

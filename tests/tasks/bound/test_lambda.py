@@ -15,7 +15,7 @@ import bounding
 import known_graphs
 import oracles
 import strategies
-from edgemill.kernels.cpu.peeling import changes
+from edgemill.kernels.cpu.peeling import filtering
 from edgemill.tasks.bound.bisection import Halves, bisection_intervals, highest_lambda
 from edgemill.tasks.bound.fixpoint import Bounds, fixpoint_intervals
 from edgemill.tasks.errors import InternalError
@@ -127,12 +127,12 @@ def columns_of(states: Sequence[Bounds | Halves]) -> dict[str, list[NDArray[np.i
 
 def test_a_change_that_does_not_arrive_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     own = held_graph(CHAIN).subgraph
-    pack = changes.pack_range
+    pack = filtering.pack_range
 
     def loses(delta: NDArray[np.int32], first: int, stop: int) -> tuple[NDArray[np.uint32], int]:
         words, total = pack(delta, first, stop)
         return words, total + bool(total)
 
-    monkeypatch.setattr(changes, "pack_range", loses)
+    monkeypatch.setattr(filtering, "pack_range", loses)
     with pytest.raises(InternalError, match="lowered counts with weighted sum"):
         bounding.lowered(own, "tridn", None, 2)

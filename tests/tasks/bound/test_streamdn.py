@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels import minwise
+from edgemill.kernels.cpu import minwise
 from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.streamdn import StreamError, StreamEstimate, error_of, estimate_stream

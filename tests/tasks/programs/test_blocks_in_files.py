@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from edgemill.kernels import programs as gathers
 from edgemill.kernels.chunked import is_mapped, rows_in_files
-from edgemill.kernels.chunked.transposing import transpose_chunks
-from edgemill.kernels.in_rows import InRows
-from edgemill.kernels.runtime.allocation import NUMPY_ALLOCATOR
+from edgemill.kernels.chunked.mapped import transpose_chunks
+from edgemill.kernels.graph import InRows
+from edgemill.kernels.runtime.sizes import NUMPY_ALLOCATOR
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Entries, Outcome, entries_of, run_program

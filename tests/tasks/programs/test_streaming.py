@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from chunked_rows import WAYS, OnDevice, Way, mapped
-from edgemill.kernels.chunked import ChunkedRows, is_mapped, passing
-from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.chunked import ChunkedRows, is_mapped, streaming
+from edgemill.kernels.graph import InRows
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Program, cut_blocks
@@ -56,7 +56,7 @@ GRAPHS = {directed: drawn(directed) for directed in (False, True)}
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(passing, "LEAST_CHUNK_BYTES", CHUNK)
+    monkeypatch.setattr(streaming, "LEAST_CHUNK_BYTES", CHUNK)
     yield
 
 

@@ -90,10 +90,10 @@ import sys
 import numpy as np
 from pathlib import Path
 from edgemill.kernels.cpu.shards import cut, endpoint_words, group, half_counts
-from edgemill.kernels.cpu.shards import intersection, packets, removal, rounds, rows
+from edgemill.kernels.cpu.shards import packets, removal, rounds, rows
 from edgemill.tasks.shards import FileAllocator, warm_shards
 from sharding import ordered, peel_in_groups
-modules = (cut, endpoint_words, group, half_counts, intersection, packets, removal, rounds, rows)
+modules = (cut, endpoint_words, group, half_counts, packets, removal, rounds, rows)
 def signatures():
     return {name: len(k.signatures) for m in modules for name, k in vars(m).items() if hasattr(k, "signatures")}
 warm_shards(2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill import kernels
-from edgemill.kernels.gpu.shards.ranges import low_ranges
+from edgemill.kernels.gpu.shards.triangles import low_ranges
 from edgemill.tasks.device import MemorySpace, move_arrays
 from edgemill.tasks.shards.edges import SupportedEdges
 from edgemill.tasks.shards.gpu import merged_edges

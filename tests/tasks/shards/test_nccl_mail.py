@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgemill.kernels.gpu_shards import THIS_PROCESS
 from edgemill.kernels.runtime.device import Device
-from edgemill.kernels.runtime.peers import THIS_PROCESS
 from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardOnGpu, peel_groups_on_gpu
 from edgemill.tasks.shards.carriers.all_gather import all_gather
@@ -259,8 +259,8 @@ def test_memory_of_the_host(
         mails[-1].done.set()
         return mails[-1]
 
-    monkeypatch.setattr("edgemill.kernels.gpu.shards.host_mail.host_inbox_words", lambda *_: 1000)
-    monkeypatch.setattr("edgemill.kernels.gpu.shards.host_mail.HostMail", host_mail)
+    monkeypatch.setattr("edgemill.kernels.gpu.shards.mail.host_inbox_words", lambda *_: 1000)
+    monkeypatch.setattr("edgemill.kernels.gpu.shards.mail.HostMail", host_mail)
 
     def work(rank: int) -> ShardOnGpu:
         with closing(SharedMemoryCarrier.open([folder], "host", rank, 2, 60.0)) as carrier:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import known_graphs
 import strategies
 from drive import order_buckets
-from edgemill.kernels.cpu.shards import Cut, merged_order, third_vertex
+from edgemill.kernels.cpu.shards import Cut, triangles
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.errors import InternalError, OutOfRoom
@@ -100,8 +100,8 @@ def test_supports_by_definition(rows: list[Edge], groups: int, each: int, bucket
 def test_long_rows(monkeypatch: pytest.MonkeyPatch, marks: bool, threads: int) -> None:
     """Rows that are sorted by more than insertion and searched as well as read, with and without marks."""
     if not marks:
-        monkeypatch.setattr(third_vertex, "SMALL_MARKS", 0)
-        monkeypatch.setattr(third_vertex, "MARK_BYTES", 0)
+        monkeypatch.setattr(triangles, "SMALL_MARKS", 0)
+        monkeypatch.setattr(triangles, "MARK_BYTES", 0)
     edges = drawn(3, 150, 6000)
     graph = graph_of(edges, 4)
     expected = brute_force_support(edges)
@@ -157,8 +157,8 @@ def test_numbers_of_a_group_ascend(vertices: int, shards: int, data: st.DataObje
     cut = Cut(vertices, shards)
     ranks = np.arange(vertices, dtype=np.uint32)
     here = ranks[(cut.classes(ranks) >= first) & (cut.classes(ranks) < first + own)]
-    merged = merged_order.merge_rows(np.zeros_like(here), here, np.array([0, len(here)]), vertices)
-    rows = third_vertex.third_vertex_rows(merged, cut, first, own)
+    merged = triangles.merge_rows(np.zeros_like(here), here, np.array([0, len(here)]), vertices)
+    rows = triangles.third_vertex_rows(merged, cut, first, own)
     assert (np.diff(rows.code.astype(np.int64)) > 0).all()
     assert len(here) == 0 or rows.code.max() < rows.width
 

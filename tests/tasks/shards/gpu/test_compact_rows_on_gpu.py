@@ -40,8 +40,8 @@ def both(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
 def in_host_memory(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
     """As `both`, where the device has no room: triangles are counted in parts, and the graph is in host memory."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("edgemill.kernels.gpu.intersect"), "room", lambda wanted: 0)
-        patch.setattr("edgemill.kernels.gpu.whole.peeling.room", lambda wanted: 0)
+        patch.setattr(import_module("edgemill.kernels.gpu.triangles"), "room", lambda wanted: 0)
+        patch.setattr("edgemill.kernels.gpu.whole_graph.room", lambda wanted: 0)
         return both(rows)
 
 
@@ -74,14 +74,14 @@ def test_drawn_graphs(
     graph, known = both(rows) if far is None else in_host_memory(rows)
     with pytest.MonkeyPatch.context() as patch:
         if far is not None:
-            patch.setattr("edgemill.kernels.gpu.whole.peeling.compact_rows_fit", lambda vertices, edges: False)
-            patch.setattr("edgemill.kernels.gpu.whole.room.room", lambda wanted: 0)
-            patch.setattr("edgemill.kernels.gpu.whole.compact_rows.room", lambda wanted: wanted - 16 * far)
-            patch.setattr("edgemill.kernels.gpu.whole.peeling.SHRINK_APART_AT", shrink_at)
-        patch.setattr("edgemill.kernels.gpu.whole.peeling._LEAST_ROOM", room)
-        patch.setattr("edgemill.kernels.gpu.whole.peeling.SHRINK_AT", shrink_at)
-        patch.setattr("edgemill.kernels.gpu.whole.peeling.MOST_ROUNDS", rounds)
-        patch.setattr("edgemill.kernels.gpu.whole.peeling._PART", chunk)
+            patch.setattr("edgemill.kernels.gpu.whole_graph.compact_rows_fit", lambda vertices, edges: False)
+            patch.setattr("edgemill.kernels.gpu.runtime.memory.room", lambda wanted: 0)
+            patch.setattr("edgemill.kernels.gpu.compact_rows.room", lambda wanted: wanted - 16 * far)
+            patch.setattr("edgemill.kernels.gpu.whole_graph.SHRINK_APART_AT", shrink_at)
+        patch.setattr("edgemill.kernels.gpu.whole_graph._LEAST_ROOM", room)
+        patch.setattr("edgemill.kernels.gpu.whole_graph.SHRINK_AT", shrink_at)
+        patch.setattr("edgemill.kernels.gpu.whole_graph.MOST_ROUNDS", rounds)
+        patch.setattr("edgemill.kernels.gpu.whole_graph._PART", chunk)
         assert np.array_equal(in_one_piece(graph, most_plain), known)
 
 
@@ -92,7 +92,7 @@ def test_one_kind_of_rows_goes_on_from_what_the_other_found(rows: strategies.Edg
     graph, known = both(rows)
     found = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgemill.kernels.gpu.whole.peeling.MOST_ROUNDS", 1)
+        patch.setattr("edgemill.kernels.gpu.whole_graph.MOST_ROUNDS", 1)
         patch.setattr("edgemill.kernels.gpu.peel.MAX_ROUNDS", 1)
         while found is None or found.left:
             turns = [*turns[1:], turns[0]]
@@ -112,7 +112,7 @@ def test_a_subgraph_has_the_same_answer(rows: strategies.EdgeList) -> None:
 
 
 def test_free_memory_decides_how_many_edges_fit() -> None:
-    from edgemill.kernels.gpu.whole.peeling import PLAIN_BYTES, PLAIN_VERTEX_BYTES, fitting_edges
+    from edgemill.kernels.gpu.whole_graph import PLAIN_BYTES, PLAIN_VERTEX_BYTES, fitting_edges
 
     pool = cupy.get_default_memory_pool()
     gc.collect()  # arrays of other tests
@@ -146,13 +146,13 @@ def test_known_shapes(rows: strategies.EdgeList, host_keys: bool, monkeypatch: p
     """Rows of many units, all of whose edges leave in one round, and none."""
     graph, known = in_host_memory(rows) if host_keys else both(rows)
     if host_keys:
-        monkeypatch.setattr("edgemill.kernels.gpu.whole.peeling.compact_rows_fit", lambda vertices, edges: False)
+        monkeypatch.setattr("edgemill.kernels.gpu.whole_graph.compact_rows_fit", lambda vertices, edges: False)
     assert np.array_equal(in_one_piece(graph), known)
 
 
 def test_ends_in_host_memory_are_copied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ends are in host memory and the triangles are not, as where ends are what does not fit the device."""
-    room = import_module("edgemill.kernels.gpu.whole.room")
+    room = import_module("edgemill.kernels.gpu.runtime.memory")
     graph, known = both(list(combinations(range(60), 2)))
     mapped = replace(graph, high=room.in_host_memory(graph.high))
     copied: list[int] = []
@@ -163,6 +163,6 @@ def test_ends_in_host_memory_are_copied_in_parts(monkeypatch: pytest.MonkeyPatch
         return copy
 
     monkeypatch.setattr(room, "MAPPED_PART", 64)
-    monkeypatch.setattr("edgemill.kernels.gpu.whole.compact_rows.near", near)
+    monkeypatch.setattr("edgemill.kernels.gpu.compact_rows.near", near)
     assert np.array_equal(in_one_piece(mapped), known)
     assert max(copied) == 64

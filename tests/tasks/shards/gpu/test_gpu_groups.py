@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import strategies
 from edgemill import kernels
-from edgemill.kernels.runtime.peers import MAX_PEERS_PER_DEVICE
+from edgemill.kernels.gpu_shards import MAX_PEERS_PER_DEVICE
 from edgemill.tasks.errors import ClusterLost, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
 from edgemill.tasks.shards.gpu.transport_names import HOST_MEMORY, MAILBOXES, NCCL, RELAY

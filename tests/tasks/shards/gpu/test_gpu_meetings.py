@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgemill.kernels.runtime.peers import Address
+from edgemill.kernels.gpu_shards import Address
 from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
 from edgemill.tasks.shards.gpu import groups as gpu_groups

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import carrying
-from edgemill.kernels.runtime.peers import Address
+from edgemill.kernels.gpu_shards import Address
 from edgemill.tasks.shards import MemoryCarrier
 
 pytestmark = pytest.mark.gpu
@@ -43,7 +43,7 @@ def test_content_travels_through_the_host_where_memory_cannot_be_reached(monkeyp
     def unreachable(address: Address) -> Any:
         raise ConnectionError("the memory of another process's GPU cannot be reached")
 
-    monkeypatch.setattr("edgemill.kernels.gpu.shards.outbox.reach", unreachable)
+    monkeypatch.setattr("edgemill.kernels.gpu.shards.shared_memory.reach", unreachable)
     found = of_threads(2)
     assert found
     assert not any(map(any, found))

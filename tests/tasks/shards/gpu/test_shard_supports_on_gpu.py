@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import strategies
 from drive import order_buckets
 from edgemill import kernels
-from edgemill.kernels.cpu.shards import Cut, merged_order, third_vertex
+from edgemill.kernels.cpu.shards import Cut, triangles
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.device import MemorySpace, move_arrays
 from edgemill.tasks.errors import OutOfRoom
@@ -134,18 +134,18 @@ def test_tables_of_all_sizes() -> None:
     hubs, leaves = 6, 9000
     edges = [(hub, hubs + leaf) for hub in range(hubs) for leaf in range(leaves)] + list(combinations(range(hubs), 2))
     low, high = np.array(sorted(edges), np.uint32).T
-    rows = third_vertex.third_vertex_rows(
-        merged_order.merge_rows(low, high, np.array([0, len(low)]), hubs + leaves), Cut(hubs + leaves, 1), 0, 1
+    rows = triangles.third_vertex_rows(
+        triangles.merge_rows(low, high, np.array([0, len(low)]), hubs + leaves), Cut(hubs + leaves, 1), 0, 1
     )
     starts = np.searchsorted(low, np.arange(hubs + 1, dtype=np.uint32)).astype(np.uint32)
     lists = np.arange(hubs, dtype=np.uint32)
     expected = np.zeros(len(low), np.int32)
-    found, triangles = third_vertex.count_by_third_vertex(rows, starts, lists, high, expected)
+    found, counted = triangles.count_by_third_vertex(rows, starts, lists, high, expected)
     there = [kernels.to_device(array) for array in (low, high, starts, lists, np.zeros(len(low), np.int32))]
     merged = kernels.merge_rows(there[0], there[1], np.array([0, len(low)]), hubs + leaves)
     own = kernels.third_vertex_rows(merged, Cut(hubs + leaves, 1), 0, 1)
     partial, closed = kernels.count_by_third_vertex(own, there[2], there[3], there[1], there[4])
-    assert closed == triangles == leaves * hubs * (hubs - 1) // 2 + hubs * (hubs - 1) * (hubs - 2) // 6
+    assert closed == counted == leaves * hubs * (hubs - 1) // 2 + hubs * (hubs - 1) * (hubs - 2) // 6
     assert plain(partial) == plain(found)
     assert plain(there[4]) == plain(expected)
 
@@ -153,7 +153,7 @@ def test_tables_of_all_sizes() -> None:
 @pytest.mark.parametrize("at_once", [3, 700, 5000, 2**28])
 def test_runs_are_merged(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks of all 32 bits, in runs of which some are empty, by ranges of any size."""
-    monkeypatch.setattr("edgemill.kernels.gpu.shards.third_vertex.MERGED_AT_ONCE", at_once)
+    monkeypatch.setattr("edgemill.kernels.gpu.shards.triangles.MERGED_AT_ONCE", at_once)
     rng = np.random.default_rng(7)
     key = np.unique(rng.integers(0, 2**64, 5000, np.uint64))
     low, high = (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32)

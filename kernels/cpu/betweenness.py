@@ -1,0 +1,501 @@
+"""Betweenness by Brandes's algorithm for up to 64 sources at once: level by level, or a whole graph in one block.
+
+Ulrik Brandes, "A faster algorithm for betweenness centrality", Journal of Mathematical Sociology 25(2), 2001. Each
+source is a bit in the word of a vertex. Bits that no search uses must be set in `seen`. `BlockPaths` lists the vertices
+of a level in an order that differs from run to run. What is computed for a vertex depends on neither that order nor the
+threads: a row is added up by one thread, in its own order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, prange
+from numpy.typing import NDArray
+
+from ..graph import InRows, IntArray, LongArray
+from ..runtime.cache import cached_njit
+from .arrays.intrinsics import fetch_add, lowest_bit, places, popcount
+from .programs.chunks import SERIAL_ENTRIES, row_chunks
+
+Masks = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+MARK_FACTOR = 4
+"""The rows that a level reaches are marked first if its vertices have fewer than one in MARK_FACTOR of the entries that
+are left; otherwise all rows that are left are read.
+"""
+_FACTOR = np.uint64(MARK_FACTOR)
+SHARE = 64
+"""Rows that a thread takes at a time."""
+KEPT = 256
+"""Vertices of the next level that a thread keeps before it adds them to the list."""
+_TAKEN, _LENGTH, _WORDS = 0, 8, 16
+"""Elements of the counters, each on a cache line of its own, and their number."""
+_LISTED, _MARKED, _EVERY = 0, 1, 2
+"""Which rows a level is added up for: those in a list, those that are marked, or all that are left."""
+_PUSHED, _SIZE, _LEFT, _READ = 0, 1, 2, 3
+"""Sums of a thread: entries by source and by row of the new level, entries of rows that are complete, entries read."""
+SUMS = 8
+"""A row of sums is a cache line."""
+FEW_LEVELS = 256
+"""Levels for which there is room at the start."""
+_1, _NONE, _ALL = np.uint32(1), np.uint64(0), np.uint64(2**64 - 1)
+
+
+@cached_njit
+def add_at_bits(sums, values, position, mask):
+    """Add the values at the bits of a mask. Few bits are added one by one, many with vector instructions.
+
+    Both give the same bits: to add 0 changes no sum, as no sum is -0.
+    """
+    if popcount(mask) * np.uint64(4) <= np.uint64(sums.size):
+        while mask:
+            column = lowest_bit(mask)
+            sums[column] += values[position, column]
+            mask &= mask - np.uint64(1)
+    else:
+        for column in range(sums.size):
+            value = values[position, column]
+            sums[column] += value if (mask >> np.uint64(column)) & np.uint64(1) else 0.0
+
+
+@cached_njit(parallel=True)
+def _counts(offsets, selected, cuts, source, own, at, seen, counts, fresh):
+    for chunk in prange(cuts.size - 1):
+        sums = np.empty(counts.shape[1])
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            row = selected[i]
+            open_bits = ~seen[row]
+            new = np.uint64(0)
+            for q in range(offsets[row], offsets[row + 1]):
+                mask = at[source[q]] & open_bits
+                if mask:
+                    if not new:
+                        sums[:] = 0.0
+                    new |= mask
+                    add_at_bits(sums, counts, source[q], mask)
+            fresh[i] = new
+            position = own[row]
+            while new:
+                column = lowest_bit(new)
+                counts[position, column] = sums[column]
+                new &= new - np.uint64(1)
+
+
+@cached_njit(parallel=True)
+def _dependencies(offsets, selected, cuts, target, masks, reads, own, at, values, score, squares):
+    for chunk in prange(cuts.size - 1):
+        sums = np.empty(values.shape[1])
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            row = selected[i]
+            mask = masks[i]
+            sums[:] = 0.0
+            if reads[i]:
+                for q in range(offsets[row], offsets[row + 1]):
+                    successor = at[target[q]] & mask
+                    if successor:
+                        add_at_bits(sums, values, target[q], successor)
+            position = own[row]
+            while mask:
+                column = lowest_bit(mask)
+                paths = values[position, column]
+                dependency = paths * sums[column]
+                score[row] += dependency
+                squares[row] += dependency * dependency
+                values[position, column] = 1.0 / paths + sums[column]
+                mask &= mask - np.uint64(1)
+
+
+def path_counts(rows: InRows, selected: IntArray, own: IntArray, at: Masks, seen: Masks, counts: Floats) -> Masks:
+    """One level of the forward phase of Brandes's algorithm: as `search_level` with words `at` [sources] and `seen`
+    [rows], uint64 [selected].
+
+    The number of shortest paths to a row, for each of its new bits, is the sum of the `counts` [sources, columns] of
+    its sources with that bit, added in the order of the row. It is written to `counts` at `own` [rows], the position
+    of the row among the sources. Reads 12 bytes an entry, and 8 bytes for each path edge and bit.
+    """
+    fresh = np.empty(len(selected), np.uint64)
+    with row_chunks(rows, selected) as (_, _, cuts):
+        _counts(rows.offsets, selected, cuts, rows.source, own, at, seen, counts, fresh)
+    return fresh
+
+
+def path_dependencies(
+    rows: InRows,
+    selected: IntArray,
+    masks: Masks,
+    reads: NDArray[np.bool_],
+    own: IntArray,
+    at: Masks,
+    values: Floats,
+    score: Floats,
+    squares: Floats,
+) -> None:
+    """One level of the backward phase of Brandes's algorithm ("A faster algorithm for betweenness centrality", Journal
+    of Mathematical Sociology 25(2), 2001).
+
+    Here a row has the ends of the edges that leave its vertex. `masks` [selected] are the bits whose level the row has,
+    `at` [sources] those of the next level. With σ paths to a vertex and the dependency δ on it, `values` [sources,
+    columns] has σ in the row's level and (1 + δ) / σ in the next; the sum of these over the row's entries times σ is
+    the row's δ. It is added to `score` [rows], its square to `squares` [rows], and (1 + δ) / σ replaces σ at `own`
+    [rows]. Rows without `reads` [selected] have no end in the next level and are not read. Reads as `path_counts`.
+    """
+    with row_chunks(rows, selected) as (_, _, cuts):
+        _dependencies(rows.offsets, selected, cuts, rows.source, masks, reads, own, at, values, score, squares)
+
+
+@cached_njit(parallel=True)
+def _clear(lanes, offsets, unused, seen, one, other, third):
+    count = seen.size
+    for lane in prange(lanes):
+        for v in range(lane * count // lanes, (lane + 1) * count // lanes):
+            seen[v] = unused if offsets[v + 1] > offsets[v] else _ALL
+            one[v] = other[v] = third[v] = _NONE
+
+
+@cached_njit
+def _mark_listed(offsets, target, lengths, listed, at, seen, marked, found):
+    """List the rows that a level reaches. Returns their number and their entries."""
+    count, entries = 0, np.uint64(0)
+    for v in listed:
+        mask = at[v]
+        for q in range(offsets[v], offsets[v + _1]):
+            row = target[q]
+            if not marked[row] and mask & ~seen[row]:
+                marked[row] = True
+                found[count] = row
+                count += 1
+                entries += lengths[row + _1] - lengths[row]
+    return count, entries
+
+
+@cached_njit
+def _mark_lane(offsets, target, listed, at, bits, flip, marked, counters):
+    while True:
+        first = fetch_add(counters, _TAKEN, SHARE)
+        if first >= listed.size:
+            break
+        for i in range(first, min(first + SHARE, listed.size)):
+            v = listed[i]
+            mask = at[v]
+            for q in range(offsets[v], offsets[v + _1]):
+                row = target[q]
+                if mask & (bits[row] ^ flip):
+                    marked[row] = True
+
+
+@cached_njit(parallel=True)
+def _mark_all(lanes, offsets, target, listed, at, bits, flip, marked, counters):
+    """Mark the rows with a listed source that has a bit of `bits`, each xor `flip`."""
+    for _ in prange(lanes):
+        _mark_lane(offsets, target, listed, at, bits, flip, marked, counters)
+
+
+@cached_njit
+def _mark(lanes, entries, offsets, target, listed, at, bits, flip, marked, counters):
+    counters[_TAKEN] = 0
+    if lanes > 1 and entries > np.uint64(SERIAL_ENTRIES):
+        _mark_all(lanes, offsets, target, listed, at, bits, flip, marked, counters)
+    else:
+        _mark_lane(offsets, target, listed, at, bits, flip, marked, counters)
+
+
+@cached_njit
+def _add_level(held, rows, fresh, counters, listed, masks):
+    """Add what a thread has kept to the list."""
+    to = fetch_add(counters, _LENGTH, held)
+    for i in range(held):
+        listed[to + i] = rows[i]
+        masks[to + i] = fresh[i]
+
+
+@cached_njit
+def _count_lane(
+    lane, lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values, listed,
+    masks, counters, sums,
+):  # fmt: skip
+    """Count the paths to the rows that a thread takes. Level `before` is removed from `spare`."""
+    for i in range(lane * before.size // lanes, (lane + 1) * before.size // lanes):
+        spare[before[i]] = _NONE
+    kept, fresh, held = np.empty(KEPT, np.uint32), np.empty(KEPT, np.uint64), 0
+    counts = np.empty(values.shape[1])
+    pushed = size = left = read = np.uint64(0)
+    while True:
+        first = fetch_add(counters, _TAKEN, SHARE)
+        if first >= rows.size:
+            break
+        for i in range(first, min(first + SHARE, rows.size)):
+            row = rows[i] if which == _LISTED else np.uint32(i)
+            if which == _EVERY:
+                if seen[row] == _ALL:
+                    continue
+            elif marked[row]:
+                marked[row] = False
+            else:
+                continue
+            wanted, new = ~seen[row], _NONE
+            length = offsets[row + _1] - offsets[row]
+            for q in range(offsets[row], offsets[row + _1]):
+                mask = at[source[q]] & wanted
+                if mask:
+                    if not new:
+                        counts[:] = 0.0
+                    new |= mask
+                    add_at_bits(counts, values, source[q], mask)
+            read += length
+            if new:
+                following[row] = new
+                seen[row] |= new
+                if seen[row] == _ALL:
+                    left += length
+                size += length
+                pushed += by_source[row + _1] - by_source[row]
+                if held == KEPT:
+                    _add_level(held, kept, fresh, counters, listed, masks)
+                    held = 0
+                kept[held], fresh[held] = row, new
+                held += 1
+                while new:
+                    column = np.uint64(lowest_bit(new))
+                    values[row, column] = counts[column]
+                    new &= new - np.uint64(1)
+    _add_level(held, kept, fresh, counters, listed, masks)
+    sums[lane, _PUSHED], sums[lane, _SIZE], sums[lane, _LEFT], sums[lane, _READ] = pushed, size, left, read
+
+
+@cached_njit(parallel=True)
+def _count_all(
+    lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values, listed, masks,
+    counters, sums,
+):  # fmt: skip
+    for lane in prange(lanes):
+        _count_lane(
+            lane, lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
+            listed, masks, counters, sums,
+        )  # fmt: skip
+
+
+@cached_njit
+def _count(
+    lanes, levels, totals, offsets, source, by_source, target, at, following, spare, seen, marked, found, values,
+    listed, masks, starts, work, counters, sums,
+):  # fmt: skip
+    """Count paths level by level, from the last of `levels`, until there are no more or the lists are full.
+
+    `totals` has the sums of the last level and of all rows that are left. Returns the number of levels, whether the
+    last of them is empty, and the three arrays of bits, of which the first has the last level that is not empty.
+    """
+    while levels + 1 < starts.size and starts[levels] + seen.size <= listed.size:
+        first, last = starts[levels - 1], starts[levels]
+        level = listed[first:last]
+        before = listed[starts[levels - 2] : first] if levels > 1 else level[:0]
+        which, rows, entries = _EVERY, found, totals[_LEFT]
+        if _FACTOR * totals[_PUSHED] < totals[_LEFT]:
+            totals[_READ] += totals[_PUSHED]
+            if totals[_PUSHED] <= np.uint64(SERIAL_ENTRIES):
+                count, entries = _mark_listed(by_source, target, offsets, level, at, seen, marked, found)
+                which, rows = _LISTED, found[:count]
+            else:
+                _mark(lanes, totals[_PUSHED], by_source, target, level, at, seen, _ALL, marked, counters)
+                which = _MARKED
+        counters[_TAKEN], counters[_LENGTH] = 0, last
+        sums[:] = 0
+        if lanes > 1 and (entries > np.uint64(SERIAL_ENTRIES) or before.size > SERIAL_ENTRIES):
+            _count_all(
+                lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
+                listed, masks, counters, sums,
+            )  # fmt: skip
+        else:
+            _count_lane(
+                0, 1, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
+                listed, masks, counters, sums,
+            )  # fmt: skip
+        totals[_PUSHED], totals[_SIZE] = sums[:, _PUSHED].sum(), sums[:, _SIZE].sum()
+        totals[_LEFT] -= sums[:, _LEFT].sum()
+        totals[_READ] += sums[:, _READ].sum()
+        if counters[_LENGTH] == last:
+            return levels, True, at, following, spare
+        work[levels, 0], work[levels, 1] = totals[_PUSHED], totals[_SIZE]
+        levels += 1
+        starts[levels] = counters[_LENGTH]
+        at, following, spare = following, spare, at
+    return levels, False, at, following, spare
+
+
+@cached_njit
+def _add_lane(
+    lane, lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score, squares,
+    counters, sums,
+):  # fmt: skip
+    """Add the dependencies of the vertices that a thread takes. Level `after` is removed from `spare`."""
+    for i in range(lane * after.size // lanes, (lane + 1) * after.size // lanes):
+        spare[after[i]] = _NONE
+    found, read, finite = np.empty(values.shape[1]), np.uint64(0), True
+    while True:
+        first = fetch_add(counters, _TAKEN, SHARE)
+        if first >= level.size:
+            break
+        for i in range(first, min(first + SHARE, level.size)):
+            row, mask = level[i], level_masks[i]
+            now[row] = mask
+            found[:] = 0.0
+            if which == _EVERY or marked[row]:
+                if which == _MARKED:
+                    marked[row] = False
+                read += offsets[row + _1] - offsets[row]
+                for q in range(offsets[row], offsets[row + _1]):
+                    successor = at[target[q]] & mask
+                    if successor:
+                        add_at_bits(found, values, target[q], successor)
+            total, total_squares = score[row], squares[row]
+            while mask:
+                column = np.uint64(lowest_bit(mask))
+                paths = values[row, column]
+                dependency = paths * found[column]
+                total += dependency
+                total_squares += dependency * dependency
+                values[row, column] = 1.0 / paths + found[column]
+                mask &= mask - np.uint64(1)
+            score[row], squares[row] = total, total_squares
+            finite &= np.isfinite(total)
+    sums[lane, _READ], sums[lane, _LEFT] = read, not finite
+
+
+@cached_njit(parallel=True)
+def _add_all(
+    lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score, squares, counters,
+    sums,
+):  # fmt: skip
+    for lane in prange(lanes):
+        _add_lane(
+            lane, lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
+            squares, counters, sums,
+        )  # fmt: skip
+
+
+@cached_njit(parallel=True)
+def _set(lanes, listed, masks, now):
+    for lane in prange(lanes):
+        for i in range(lane * listed.size // lanes, (lane + 1) * listed.size // lanes):
+            now[listed[i]] = masks[i]
+
+
+@cached_njit
+def _add(
+    lanes, levels, offsets, target, into, source, at, now, spare, marked, values, score, squares, listed, masks, starts,
+    work, counters, sums,
+):  # fmt: skip
+    """Add up dependencies from the last level to level 1. `at` has the bits of the last level, the next array those of
+    the level before. Returns the entries read, and whether all sums are finite.
+    """
+    read, finite = np.uint64(0), True
+    after = listed[:0]
+    following = listed[:0]
+    entries_after = np.uint64(0)
+    for k in range(levels - 1, 0, -1):
+        level, level_masks = listed[starts[k] : starts[k + 1]], masks[starts[k] : starts[k + 1]]
+        entries = work[k, 0]
+        which = _LISTED if not following.size else _EVERY
+        if following.size and _FACTOR * entries_after < entries:
+            which = _MARKED
+            read += entries_after
+            _set(lanes if level.size > SERIAL_ENTRIES else 1, level, level_masks, now)
+            _mark(lanes, entries_after, into, source, following, at, now, _NONE, marked, counters)
+        counters[_TAKEN] = 0
+        sums[:] = 0
+        if lanes > 1 and (entries > np.uint64(SERIAL_ENTRIES) or after.size > SERIAL_ENTRIES):
+            _add_all(
+                lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
+                squares, counters, sums,
+            )  # fmt: skip
+        else:
+            _add_lane(
+                0, 1, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
+                squares, counters, sums,
+            )  # fmt: skip
+        read += sums[:, _READ].sum()
+        finite &= sums[:, _LEFT].sum() == 0
+        entries_after = work[k, 1]
+        after, following = following, level
+        at, now, spare = now, spare, at
+    return read, finite
+
+
+class BlockPaths:
+    """Searches in one block that has the rows of all vertices.
+
+    What `path_counts` and `path_dependencies` of all levels give, with the same bits. `into` has the sources of each
+    vertex, and `by_source` its targets; they are the same for mutual edges. Up to `columns` sources, at most 64, are
+    searched from at once. Memory of the searches: 8 bytes for each row and column, 57 for each row, and 12 for each row
+    in each of its levels, up to twice that.
+    """
+
+    def __init__(self, into: InRows, by_source: InRows, columns: int) -> None:
+        count = into.rows
+        self.score, self.squares = np.zeros(count), np.zeros(count)
+        """[rows] sums of dependencies of all runs, and sums of their squares."""
+        self.entries = 0
+        """Entries read in all runs."""
+        self._into = places(into.offsets), places(into.source)
+        self._out = places(by_source.offsets), places(by_source.source)
+        self._values = np.empty((count, columns))
+        self._seen, *self._bits = (np.empty(count, np.uint64) for _ in range(4))
+        self._marked, self._found = np.zeros(count, np.bool_), np.empty(count, np.uint32)
+        self._listed, self._masks = np.empty(2 * count + columns, np.uint32), np.empty(2 * count + columns, np.uint64)
+        self._starts, self._work = np.zeros(FEW_LEVELS + 1, np.int64), np.zeros((FEW_LEVELS + 1, 2), np.uint64)
+
+    def run(self, sources: LongArray) -> tuple[int, bool]:
+        """Search from these rows, which are distinct and at most `columns`. Returns the number of levels, and whether
+        the sums of all rows that the search reached are finite.
+        """
+        lanes, columns = get_num_threads(), len(sources)
+        counters, sums = np.zeros(_WORDS, np.int64), np.empty((lanes, SUMS), np.uint64)
+        totals, levels, ended, bits = self._start(lanes, sources), 1, False, self._bits
+        starts = self._starts
+        starts[0], starts[1] = 0, columns
+        while not ended:
+            levels, ended, *bits = _count(
+                lanes, levels, totals, *self._into, *self._out, *bits, self._seen, self._marked, self._found,
+                self._values, self._listed, self._masks, self._starts, self._work, counters, sums,
+            )  # fmt: skip
+            if not ended:
+                self._grow(levels)
+        last, empty, spare = bits
+        read, finite = _add(
+            lanes, levels, *self._out, *self._into, empty, last, spare, self._marked, self._values, self.score,
+            self.squares, self._listed, self._masks, self._starts, self._work, counters, sums,
+        )  # fmt: skip
+        self.entries += int(totals[_READ]) + int(read)
+        return levels, bool(finite)
+
+    def _start(self, lanes: int, sources: LongArray) -> NDArray[np.uint64]:
+        """Level 0. Returns its sums."""
+        columns, (offsets, _), (by_source, _) = len(sources), self._into, self._out
+        bit = np.uint64(1) << np.arange(columns, dtype=np.uint64)
+        _clear(lanes, offsets, ~np.bitwise_or.reduce(bit), self._seen, *self._bits)
+        complete = self._seen[sources] == _ALL
+        self._seen[sources] |= bit
+        self._bits[0][sources] = bit
+        self._values[sources, np.arange(columns)] = 1.0
+        self._listed[:columns], self._masks[:columns] = sources, bit
+        size = offsets[sources + 1] - offsets[sources]
+        totals = np.zeros(SUMS, np.uint64)
+        totals[_PUSHED] = (by_source[sources + 1] - by_source[sources]).sum()
+        totals[_LEFT] = offsets[-1] - size[(self._seen[sources] == _ALL) & ~complete].sum()
+        return totals
+
+    def _grow(self, levels: int) -> None:
+        """Make room for twice as many vertices in lists, and for twice as many levels."""
+        if levels + 1 >= self._starts.size:
+            self._starts, self._work = _doubled(self._starts), _doubled(self._work)
+        else:
+            self._listed, self._masks = _doubled(self._listed), _doubled(self._masks)
+
+
+def _doubled(values: NDArray[Any]) -> NDArray[Any]:
+    """The values, and room for as many more."""
+    found = np.empty((2 * len(values), *values.shape[1:]), values.dtype)
+    found[: len(values)] = values
+    return found

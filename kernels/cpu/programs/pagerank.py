@@ -1,0 +1,178 @@
+"""PageRank: arithmetic over all vertices, and supersteps with uniform restarts in one pass; see `kernels.pagerank`."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import get_num_threads, prange
+from numpy.typing import NDArray
+
+from ...graph import InRows, LongArray
+from ...runtime.cache import cached_njit
+from ..arrays.intrinsics import fetch_add, places
+from .chunks import chunk_starts, even_chunks, threads_for
+from .reductions import LONG, SEGMENT, segment_sum, segments_sum
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@cached_njit(parallel=True)
+def _shares(cuts, rank, degree, shares):
+    for chunk in prange(cuts.size - 1):
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            shares[v] = rank[v] / degree[v]
+
+
+@cached_njit(parallel=True)
+def _next(cuts, got, damping, restarts, degree, rank, moved, shares):
+    for chunk in prange(cuts.size - 1):
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            after = damping * got[v] + restarts
+            moved[v] = abs(after - rank[v])
+            rank[v] = after
+            shares[v] = after / degree[v]
+
+
+def rank_shares(rank: Floats, degree: Floats, shares: Floats) -> None:
+    """The twin on the CPU; see `kernels.programs`."""
+    with threads_for(len(rank)):
+        _shares(even_chunks(len(rank)), rank, degree, shares)
+
+
+def next_ranks(
+    got: Floats, damping: float, restarts: float, degree: Floats, rank: Floats, moved: Floats, shares: Floats
+) -> None:
+    """The twin on the CPU; see `kernels.programs`."""
+    with threads_for(len(rank)):
+        _next(even_chunks(len(rank)), got, damping, restarts, degree, rank, moved, shares)
+
+
+_CHUNKS, _PIECES = 0, 8
+"""Elements of the counters, each on a cache line of its own."""
+_STEP, _MOST, _1 = np.uint64(SEGMENT), np.uint64(LONG), np.uint64(1)
+
+
+@cached_njit
+def _place(v, got, damping, restarts, degree, rank, following, shares):
+    """Write the next rank of a vertex, and its rank over its degree. Returns how much the rank changed."""
+    before, after = rank[v], damping * got + restarts
+    following[v] = after
+    shares[v] = after / degree[v]
+    return abs(after - before)
+
+
+@cached_njit
+def _take(
+    offsets, source, cuts, first, stop, partial, counters, damping, restarts, degree, before, shares, rank, following
+):
+    """Sum pieces of long rows, and compute ranks of chunks of other rows, until all are taken."""
+    while True:
+        at = fetch_add(counters, _PIECES, 1)
+        if at >= partial.size:
+            break
+        partial[at] = segments_sum(source, before, first[at], stop[at])
+    moved = 0.0
+    while True:
+        chunk = fetch_add(counters, _CHUNKS, 1)
+        if chunk >= cuts.size - 1:
+            return moved
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            start, end = offsets[v], offsets[v + 1]
+            if end - start <= _STEP:
+                got = segment_sum(source, before, start, end)
+            elif end - start <= _MOST:
+                got = segments_sum(source, before, start, end)
+            else:
+                continue
+            moved += _place(v, got, damping, restarts, degree, rank, following, shares)
+
+
+@cached_njit(parallel=True)
+def _superstep(
+    lanes,
+    offsets,
+    source,
+    cuts,
+    long,
+    ends,
+    first,
+    stop,
+    partial,
+    counters,
+    changes,
+    damping,
+    restarts,
+    degree,
+    before,
+    shares,
+    rank,
+    following,
+):
+    """Compute `following` and `shares` from `rank` and the shares `before`. Returns the total change, rounded."""
+    counters[_CHUNKS] = counters[_PIECES] = 0
+    for lane in prange(lanes):
+        changes[lane] = _take(
+            offsets,
+            source,
+            cuts,
+            first,
+            stop,
+            partial,
+            counters,
+            damping,
+            restarts,
+            degree,
+            before,
+            shares,
+            rank,
+            following,
+        )
+    moved, piece = changes.sum(), 0
+    for i in range(long.size):
+        got = 0.0
+        while piece < ends[i]:
+            got += partial[piece]
+            piece += 1
+        moved += _place(long[i], got, damping, restarts, degree, rank, following, shares)
+    return moved
+
+
+def _pieces(offsets: LongArray) -> tuple[LongArray, LongArray, LongArray, LongArray]:
+    """The rows with more than LONG entries, the number of pieces up to each of them, inclusive, and the start and stop
+    of each piece of SEGMENT entries.
+    """
+    long = np.flatnonzero(np.diff(offsets) > LONG)
+    counts = -(-(offsets[long + 1] - offsets[long]) // SEGMENT)
+    ends = np.cumsum(counts)
+    within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+    first = np.repeat(offsets[long], counts) + within * SEGMENT
+    return long, ends, first, np.minimum(first + SEGMENT, np.repeat(offsets[long + 1], counts))
+
+
+class Supersteps:
+    """The twin on the CPU; see `kernels.pagerank.Supersteps`."""
+
+    def __init__(self, rows: InRows, degree: LongArray) -> None:
+        count = rows.rows
+        self._divisor = np.maximum(degree, 1).astype(np.uint32)
+        self.rank, self.earlier = np.full(count, 1 / count), np.empty(count)
+        self._before, self._shares = self.rank / self._divisor, np.empty(count)
+        self._entries, offsets = len(rows), places(rows.offsets)
+        long, ends, first, stop = _pieces(rows.offsets)
+        partial, counters = np.empty(len(first)), np.zeros(16, np.int64)
+        with threads_for(self._entries):
+            cuts, changes = chunk_starts(rows.offsets, None), np.empty(get_num_threads())
+        pieces = long, ends, places(first), places(stop), partial
+        self._work = offsets, places(rows.source), cuts, *pieces, counters, changes
+
+    def advance(self, damping: float, restarts: float, keep: bool) -> float:
+        """A superstep; returns the total change, rounded."""
+        after = self.earlier if keep else self.rank
+        with threads_for(self._entries):
+            own = self._divisor, self._before, self._shares, self.rank, after
+            moved = _superstep(get_num_threads(), *self._work, damping, restarts, *own)
+        if keep:
+            self.rank, self.earlier = after, self.rank
+        self._before, self._shares = self._shares, self._before
+        return float(moved)

@@ -1,0 +1,273 @@
+"""Push the values of a few sources to their rows, pull the first active source of each row, and store what rows got.
+
+A program pushes from few sources, and pulls to few rows. Threads share the sources, or chunks of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from ...graph import ALONG, InRows, IntArray
+from ...runtime.cache import cached_njit
+from ..arrays.intrinsics import compare_swap, places
+from .chunks import chunk_starts, entry_chunks, even_chunks, packed, threads_for
+
+
+@cached_njit
+def _improve(out, row, value, largest):
+    """Write the value if it is better than that of the row, atomically. Returns whether it did, and what was there."""
+    before = out[row]
+    while (value > before) if largest else (value < before):
+        if compare_swap(out, row, before, value):
+            return True, before
+        before = out[row]
+    return False, before
+
+
+@cached_njit(parallel=True)
+def _push_weighted(
+    offsets, row_of, weight, along, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts
+):
+    """The thread that first improves the value of a row puts it on the list of its chunk."""
+    for chunk in prange(cuts.size - 1):
+        slot = starts[chunk]
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s, sent = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row, value = row_of[q], sent
+                if along == 1:
+                    value = value + weight[q] + 0.0
+                elif along == 2:
+                    value = value * weight[q] + 0.0
+                if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
+                    continue
+                improved, before = _improve(out, row, value, largest)
+                if improved and before == neutral:
+                    touched[slot] = row
+                    slot += 1
+        counts[chunk] = slot - starts[chunk]
+
+
+@cached_njit(parallel=True)
+def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts):
+    """As `_push` without weights, for values of any type."""
+    for chunk in prange(cuts.size - 1):
+        slot = starts[chunk]
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s = changed[i]
+            value = values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row = row_of[q]
+                if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
+                    continue
+                improved, before = _improve(out, row, value, largest)
+                if improved and before == neutral:
+                    touched[slot] = row
+                    slot += 1
+        counts[chunk] = slot - starts[chunk]
+
+
+@cached_njit(parallel=True)
+def _find_sources(offsets, row_of, weight, along, changed, cuts, values, neutral, out, best):
+    """The first source of each row's value. Rows that received nothing have the neutral value. Unsigned, no source is
+    the largest.
+    """
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s, sent = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row, value = row_of[q], sent
+                if along == 1:
+                    value = value + weight[q]
+                elif along == 2:
+                    value = value * weight[q]
+                if value == out[row] and value != neutral:
+                    before = best[row]
+                    while s < before:
+                        if compare_swap(best, row, before, s):
+                            break
+                        before = best[row]
+
+
+@cached_njit(parallel=True)
+def _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best):
+    """As `_find_sources` without weights, for values of any type."""
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s, value = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row = row_of[q]
+                if value == out[row] and value != neutral:
+                    before = best[row]
+                    while s < before:
+                        if compare_swap(best, row, before, s):
+                            break
+                        before = best[row]
+
+
+def push(
+    transposed: InRows,
+    changed: IntArray,
+    values: NDArray[Any],
+    along: str,
+    largest: bool,
+    bound: NDArray[Any] | None,
+    best: IntArray | None,
+    out: NDArray[Any],
+) -> IntArray:
+    """Push the values of the changed sources to their rows. Returns the rows that received a value."""
+    offsets, row_of, weight = places(transposed.offsets), places(transposed.source), transposed.weights
+    values = values + 0.0 if values.dtype.kind == "f" else values
+    neutral = _worst(values.dtype, largest)
+    limit = np.empty(0, values.dtype) if bound is None else bound
+    cuts, starts = entry_chunks(transposed.offsets, changed)
+    changed = places(changed)
+    touched, counts = np.empty(int(starts[-1]), np.int32), np.empty(len(cuts) - 1, np.int64)
+    lists = cuts, starts, values, neutral, limit, out, touched, counts
+    with threads_for(len(touched)):
+        if along:
+            _push_weighted(offsets, row_of, weight, ALONG[along], largest, changed, *lists)
+            if best is not None:
+                _find_sources(offsets, row_of, weight, ALONG[along], changed, cuts, values, neutral, out, places(best))
+        else:
+            _push_unweighted(offsets, row_of, largest, changed, *lists)
+            if best is not None:
+                _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, places(best))
+    return np.concatenate([touched[first : first + count] for first, count in zip(starts, counts, strict=False)])
+
+
+def _worst(kind: np.dtype[Any], largest: bool) -> Any:
+    if kind.kind == "f":
+        return kind.type(-np.inf if largest else np.inf)
+    return kind.type(np.iinfo(kind).min if largest else np.iinfo(kind).max)
+
+
+_ALL = np.zeros(0, np.bool_)
+_1, _5, _31 = np.uint32(1), np.uint32(5), np.uint32(31)
+_ONE = np.uint64(1)
+
+
+@cached_njit(parallel=True)
+def _count(offsets, cuts, receiving, counts):
+    for chunk in prange(cuts.size - 1):
+        count = np.int64(0)
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            count += (offsets[row + 1] - offsets[row]) * receiving[row]  # without a branch, by vectors
+        counts[chunk] = count
+
+
+@cached_njit(parallel=True)
+def _count_selected(offsets, cuts, selected, counts):
+    for chunk in prange(cuts.size - 1):
+        count = np.int64(0)
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            row = selected[i]
+            count += offsets[row + _1] - offsets[row]
+        counts[chunk] = count
+
+
+@cached_njit(parallel=True)
+def _first(offsets, cuts, source, receiving, active, counts, entries, rows, best):
+    """`active` has a bit for each source, since caches hold eight times as many bits as bytes."""
+    for chunk in prange(cuts.size - 1):
+        slot, count = cuts[chunk], np.uint64(0)
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            if receiving.size == 0 or receiving[row]:
+                q, end = offsets[row], offsets[row + 1]
+                count += end - q
+                while q < end:
+                    s = source[q]
+                    if active[s >> _5] & (_1 << (s & _31)):
+                        rows[slot] = row
+                        best[slot] = s
+                        slot += 1
+                        break
+                    q += _ONE
+        counts[chunk], entries[chunk] = slot - cuts[chunk], count
+
+
+def count_selected(rows: InRows, selected: IntArray) -> int:
+    """The number of entries of the selected rows."""
+    with threads_for(len(selected)):
+        cuts = even_chunks(len(selected))
+        counts = np.empty(len(cuts) - 1, np.int64)
+        _count_selected(rows.offsets, cuts, places(selected), counts)
+    return int(counts.sum())
+
+
+def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
+    """The number of entries of the receiving rows, or of all rows."""
+    if receiving is None:
+        return len(rows)
+    with threads_for(rows.rows):
+        cuts = even_chunks(rows.rows)
+        counts = np.empty(len(cuts) - 1, np.int64)
+        _count(rows.offsets, cuts, receiving, counts)
+    return int(counts.sum())
+
+
+def first_active_sources(
+    rows: InRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
+) -> tuple[IntArray, IntArray, int]:
+    """The receiving rows with an active source, the first of each, and the entries of all receiving rows."""
+    found, best = np.empty(rows.rows, np.int32), np.empty(rows.rows, np.int32)
+    offsets, source, first = places(rows.offsets), places(rows.source), places(best)
+    bits = np.zeros(-(-len(active) // 32), np.uint32)
+    bits.view(np.uint8)[: -(-len(active) // 8)] = np.packbits(active, bitorder="little")
+    with threads_for(len(rows)):
+        cuts = chunk_starts(rows.offsets, None)
+        counts, entries = np.empty(len(cuts) - 1, np.int64), np.empty(len(cuts) - 1, np.int64)
+        _first(offsets, cuts, source, _ALL if receiving is None else receiving, bits, counts, entries, found, first)
+    return packed(found, cuts, counts), packed(best, cuts, counts), int(entries.sum())
+
+
+@cached_njit(parallel=True)
+def _unreached(cuts, level, found):
+    for chunk in prange(cuts.size - 1):
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            found[v] = level[v] < 0
+
+
+@cached_njit(parallel=True)
+def _set_levels(cuts, rows, got, step, level, parent):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            level[rows[i]] = step
+            parent[rows[i]] = got[i]
+
+
+@cached_njit(parallel=True)
+def _lower(cuts, rows, got, value, lowered):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            lowered[i] = got[i] < value[rows[i]]
+            if lowered[i]:
+                value[rows[i]] = got[i]
+
+
+def unreached(level: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether each level is below 0."""
+    found = np.empty(len(level), np.bool_)
+    with threads_for(len(level)):
+        _unreached(even_chunks(len(level)), level, found)
+    return found
+
+
+def set_levels(
+    rows: IntArray, got: NDArray[Any], step: int, level: NDArray[np.int32], parent: NDArray[np.int64]
+) -> None:
+    """Give distinct `rows` the level `step` and the parents `got` [rows]."""
+    with threads_for(len(rows)):
+        _set_levels(even_chunks(len(rows)), places(rows), got, np.int32(step), level, parent)
+
+
+def lower(rows: IntArray, got: NDArray[Any], value: NDArray[Any]) -> NDArray[np.bool_]:
+    """Lower the values of distinct `rows` to `got` [rows] where that is smaller; returns where."""
+    lowered = np.empty(len(rows), np.bool_)
+    with threads_for(len(rows)):
+        _lower(even_chunks(len(rows)), places(rows), got, value, lowered)
+    return lowered

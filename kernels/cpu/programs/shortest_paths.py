@@ -1,0 +1,407 @@
+"""Shortest paths from one vertex by delta-stepping, and the predecessors on them.
+
+Meyer and Sanders, "Δ-stepping: a parallelizable shortest path algorithm", J. Algorithms 49(1), 2003. In each superstep,
+vertices whose distance was lowered in the one before, and is in the window, send the distance that they have at its
+start. So the supersteps do not depend on the order in which threads work.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import get_num_threads, prange
+from numpy.typing import NDArray
+
+from ...graph import InRows, LongArray
+from ...runtime.cache import cached_njit
+from ..arrays.intrinsics import compare_swap, fetch_add, places
+from .frontiers import KEPT, LONG_ROW, LONG_ROWS, PARALLEL_ENTRIES, add_kept, piece, share_of
+
+SHORT = 2**13
+"""Up to this number of vertices one thread is faster than several, which take time to start."""
+_1 = np.uint32(1)
+_TAKEN, _NEXT, _LATER, _LONG = 0, 8, 16, 24
+"""Elements of the counters, each on a cache line of its own."""
+
+
+@cached_njit(parallel=True)
+def _clear(lanes, distance, added, waits):
+    count = distance.size
+    for lane in prange(lanes):
+        for v in range(lane * count // lanes, (lane + 1) * count // lanes):
+            distance[v] = np.inf
+            added[v] = 0
+            waits[v] = 0
+
+
+@cached_njit
+def _take(first, last, offsets, distance, listed, sent):
+    """Note the distances of listed vertices. Returns the number of their entries."""
+    count = np.uint64(0)
+    for i in range(first, last):
+        v = listed[i]
+        sent[i] = distance[v]
+        count += offsets[v + _1] - offsets[v]
+    return count
+
+
+@cached_njit(parallel=True)
+def _take_all(lanes, size, offsets, distance, listed, sent, entries):
+    for lane in prange(lanes):
+        entries[lane] = _take(lane * size // lanes, (lane + 1) * size // lanes, offsets, distance, listed, sent)
+    return entries.sum()
+
+
+@cached_njit
+def _relax(
+    offsets,
+    target,
+    weight,
+    step,
+    bound,
+    distance,
+    added,
+    waits,
+    size,
+    pieces,
+    listed,
+    sent,
+    following,
+    later,
+    counters,
+    share,
+    aside,
+    aside_sent,
+):
+    """Lower the distances of the targets of listed vertices, until all are taken. List those below the bound, and those
+    above it that do not wait yet. See `breadth_first._push` for pieces, shares and long rows.
+    """
+    kept, held = np.empty(KEPT, np.uint32), 0
+    apart, waiting = np.empty(KEPT, np.uint32), 0
+    while True:
+        taken = fetch_add(counters, _TAKEN, share)
+        if taken >= size * pieces:
+            break
+        for at in range(taken, min(taken + share, size * pieces)):
+            i = at // pieces
+            u, near = listed[i], sent[i]
+            first, end = piece(offsets[u], offsets[u + _1], at - i * pieces, pieces)
+            if end - first > LONG_ROW and aside.size:
+                slot = fetch_add(counters, _LONG, 1)
+                if slot < aside.size:
+                    aside[slot], aside_sent[slot] = u, near
+                    continue
+            for q in range(first, end):
+                v = target[q]
+                value = near + weight[q]
+                before = distance[v]
+                while value < before:
+                    if not compare_swap(distance, v, before, value):
+                        before = distance[v]
+                        continue
+                    if value < bound:
+                        last = added[v]
+                        if last != step and compare_swap(added, v, last, step):
+                            if held == KEPT:
+                                add_kept(kept, held, counters, _NEXT, following)
+                                held = 0
+                            kept[held] = v
+                            held += 1
+                    elif waits[v] == 0 and compare_swap(waits, v, np.uint8(0), np.uint8(1)):
+                        if waiting == KEPT:
+                            add_kept(apart, waiting, counters, _LATER, later)
+                            waiting = 0
+                        apart[waiting] = v
+                        waiting += 1
+                    break
+    add_kept(kept, held, counters, _NEXT, following)
+    add_kept(apart, waiting, counters, _LATER, later)
+
+
+@cached_njit(parallel=True)
+def _relax_all(
+    lanes,
+    offsets,
+    target,
+    weight,
+    step,
+    bound,
+    distance,
+    added,
+    waits,
+    size,
+    pieces,
+    listed,
+    sent,
+    following,
+    later,
+    counters,
+    aside,
+    aside_sent,
+):
+    share = share_of(size * pieces, lanes)
+    for _lane in prange(lanes):
+        _relax(
+            offsets,
+            target,
+            weight,
+            step,
+            bound,
+            distance,
+            added,
+            waits,
+            size,
+            pieces,
+            listed,
+            sent,
+            following,
+            later,
+            counters,
+            share,
+            aside,
+            aside_sent,
+        )
+
+
+@cached_njit
+def _least(first, last, bound, distance, later):
+    """The smallest distance of waiting vertices. Those below the bound have sent since."""
+    found = np.inf
+    for i in range(first, last):
+        one = distance[later[i]]
+        if one >= bound:
+            found = min(found, one)
+    return found
+
+
+@cached_njit(parallel=True)
+def _least_of_all(lanes, size, bound, distance, later, least):
+    for lane in prange(lanes):
+        least[lane] = _least(lane * size // lanes, (lane + 1) * size // lanes, bound, distance, later)
+    return least.min()
+
+
+@cached_njit
+def _open(first, last, before, bound, distance, waits, later, following, remaining, counters):
+    """List the waiting vertices below the new bound, and those that remain."""
+    kept, held = np.empty(KEPT, np.uint32), 0
+    apart, waiting = np.empty(KEPT, np.uint32), 0
+    for i in range(first, last):
+        v = later[i]
+        one = distance[v]
+        if one >= bound:
+            if waiting == KEPT:
+                add_kept(apart, waiting, counters, _LATER, remaining)
+                waiting = 0
+            apart[waiting] = v
+            waiting += 1
+            continue
+        waits[v] = 0
+        if one >= before:
+            if held == KEPT:
+                add_kept(kept, held, counters, _NEXT, following)
+                held = 0
+            kept[held] = v
+            held += 1
+    add_kept(kept, held, counters, _NEXT, following)
+    add_kept(apart, waiting, counters, _LATER, remaining)
+
+
+@cached_njit(parallel=True)
+def _open_all(lanes, size, before, bound, distance, waits, later, following, remaining, counters):
+    for lane in prange(lanes):
+        first, last = lane * size // lanes, (lane + 1) * size // lanes
+        _open(first, last, before, bound, distance, waits, later, following, remaining, counters)
+
+
+@cached_njit
+def _bound(least, width):
+    if np.isinf(width):
+        return width
+    bound = (math.floor(least / width) + 1) * width
+    return bound if bound > least else np.nextafter(least, np.inf)
+
+
+@cached_njit
+def _search(
+    lanes,
+    offsets,
+    target,
+    weight,
+    start,
+    width,
+    distance,
+    added,
+    waits,
+    lists,
+    sent,
+    aside,
+    aside_sent,
+    counters,
+    entries,
+    least,
+):
+    """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+    none = aside[:0]
+    _clear(lanes, distance, added, waits)
+    listed, following, later, remaining = lists[0], lists[1], lists[2], lists[3]
+    distance[start], listed[0] = 0.0, start
+    bound, steps, read, size = _bound(0.0, width), np.int32(0), np.uint64(0), 1
+    while size:
+        steps += np.int32(1)
+        if size > SHORT:
+            ahead = _take_all(lanes, size, offsets, distance, listed, sent, entries)
+        else:
+            ahead = _take(0, size, offsets, distance, listed, sent)
+        read += ahead
+        counters[_TAKEN] = counters[_NEXT] = counters[_LONG] = 0
+        if lanes > 1 and ahead > PARALLEL_ENTRIES:
+            _relax_all(
+                lanes,
+                offsets,
+                target,
+                weight,
+                steps,
+                bound,
+                distance,
+                added,
+                waits,
+                size,
+                1,
+                listed,
+                sent,
+                following,
+                later,
+                counters,
+                aside,
+                aside_sent,
+            )
+            long = min(counters[_LONG], aside.size)
+            if long:
+                counters[_TAKEN] = 0
+                _relax_all(
+                    lanes,
+                    offsets,
+                    target,
+                    weight,
+                    steps,
+                    bound,
+                    distance,
+                    added,
+                    waits,
+                    long,
+                    lanes,
+                    aside,
+                    aside_sent,
+                    following,
+                    later,
+                    counters,
+                    none,
+                    aside_sent,
+                )
+        else:
+            _relax(
+                offsets,
+                target,
+                weight,
+                steps,
+                bound,
+                distance,
+                added,
+                waits,
+                size,
+                1,
+                listed,
+                sent,
+                following,
+                later,
+                counters,
+                size,
+                none,
+                aside_sent,
+            )
+        listed, following, size, waiting = following, listed, counters[_NEXT], counters[_LATER]
+        if size == 0 and waiting:
+            if waiting > SHORT:
+                nearest = _least_of_all(lanes, waiting, bound, distance, later, least)
+            else:
+                nearest = _least(0, waiting, bound, distance, later)
+            if nearest == np.inf:
+                break
+            before, bound = bound, _bound(nearest, width)
+            counters[_NEXT] = counters[_LATER] = 0
+            if waiting > SHORT:
+                _open_all(lanes, waiting, before, bound, distance, waits, later, listed, remaining, counters)
+            else:
+                _open(0, waiting, before, bound, distance, waits, later, listed, remaining, counters)
+            later, remaining, size = remaining, later, counters[_NEXT]
+    return steps, read
+
+
+def next_bound(least: float, width: float) -> float:
+    """The end of the window of this width that contains `least`."""
+    return float(_bound(least, width))
+
+
+def distances(out: InRows, start: int, width: float | None) -> tuple[NDArray[np.float64], int, int]:
+    """(distances, supersteps, entries read) from the vertex `start`.
+
+    `out` [vertices] has the targets of each vertex with weights of at least 0, and `width` is that of a window; None
+    for a single one. Distances are infinite where no path leads.
+    """
+    count, lanes = out.rows, get_num_threads()
+    distance, added, waits = np.empty(count), np.empty(count, np.int32), np.empty(count, np.uint8)
+    offsets, target = places(out.offsets), places(out.source)
+    lists = tuple(np.empty(count, np.uint32) for _ in range(4))
+    long = np.empty(LONG_ROWS, np.uint32), np.empty(LONG_ROWS)
+    more = np.empty(count), *long, np.zeros(32, np.int64), np.empty(lanes, np.uint64), np.empty(lanes)
+    wide = math.inf if width is None else width
+    steps, read = _search(lanes, offsets, target, out.weights, start, wide, distance, added, waits, lists, *more)
+    return distance, int(steps), int(read)
+
+
+_SHARE = 1024
+"""Vertices that a thread takes at a time."""
+
+
+@cached_njit(parallel=True)
+def _precede(lanes, offsets, source, weight, distance, start, before, counters, equal, entries):
+    """The first source whose distance and edge give that of the vertex, if it is nearer. Counts others by lane."""
+    counters[0] = 0
+    for lane in prange(lanes):
+        count, read = 0, np.uint64(0)
+        while True:
+            first = fetch_add(counters, 0, _SHARE)
+            if first >= distance.size:
+                break
+            for v in range(first, min(first + _SHARE, distance.size)):
+                far, found = distance[v], np.int64(-1)
+                if v == start:
+                    found = np.int64(v)
+                elif far < np.inf:
+                    for q in range(offsets[v], offsets[v + 1]):
+                        s = source[q]
+                        read += np.uint64(1)
+                        if distance[s] + weight[q] == far:
+                            if distance[s] < far:
+                                found = np.int64(s)
+                            break
+                    if found < 0:
+                        count += 1
+                before[v] = found
+        equal[lane], entries[lane] = count, read
+
+
+def predecessors(rows: InRows, distance: NDArray[np.float64], start: int) -> tuple[LongArray, int, int]:
+    """(the smallest predecessor of each vertex, how many were not found, entries read).
+
+    `rows` have the sources of each vertex, ascending, with weights. The predecessor is -1 where no path leads, and also
+    where the smallest one is as far as the vertex itself: those were not found. That of `start` is itself.
+    """
+    lanes = get_num_threads()
+    before, counters = np.empty(rows.rows, np.int64), np.zeros(1, np.int64)
+    equal, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
+    offsets, source = places(rows.offsets), places(rows.source)
+    _precede(lanes, offsets, source, rows.weights, distance, start, before, counters, equal, entries)
+    return before, int(equal.sum()), int(entries.sum())

@@ -1,0 +1,94 @@
+"""Gather, scatter, lookup, positions and sums of elements, by CuPy and by two kernels of this project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ..runtime import source
+
+
+def take(values: Any, index: Any) -> Any:
+    """`values[index]`."""
+    return values[index]
+
+
+def nonzero(values: Any) -> Any:
+    """The positions of the values that are not 0."""
+    return cupy.flatnonzero(values).astype(cupy.int32)
+
+
+def number_marked(marked: Any) -> Any:
+    """The number of each marked value."""
+    return cupy.cumsum(marked, dtype=np.int32) - np.int32(1)
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """The parts one after the other."""
+    return cupy.concatenate(parts)
+
+
+def store(target: Any, index: Any, values: Any) -> None:
+    """`target[index] = values`."""
+    target[index] = values
+
+
+def lookup(keys: Any, values: Any) -> Any:
+    """The index of each value in the ascending `keys` without repeats; -1 for a value that `keys` does not contain."""
+    if not len(keys) or not len(values):
+        return cupy.full(len(values), -1, np.int32)
+    index = cupy.minimum(cupy.searchsorted(keys, values), len(keys) - 1)
+    return cupy.where(keys[index] == values, index, -1).astype(np.int32)
+
+
+_BLOCK = 512
+
+
+def scatter_sum(index: Any, values: Any, size: int) -> Any:
+    """The sum of the values with each index."""
+    total = cupy.zeros(size, np.int64)
+    cupy.add.at(total.view(np.uint64), index, values)  # CUDA has atomic additions of 64 bits for unsigned integers only
+    return total
+
+
+def scatter_max(index: Any, values: Any, size: int) -> Any:
+    """The largest of the values with each index."""
+    largest = cupy.zeros(size, np.int32)
+    cupy.maximum.at(largest, index, values)
+    return largest
+
+
+def bincount(index: Any, size: int) -> Any:
+    """How often each index occurs, which is int32 or int64.
+
+    CuPy's function also looks for negative indices and the largest one, with kernels that take 5 s to compile.
+    """
+    counts = cupy.zeros(size, np.int64)
+    _count(index, counts.view(np.uint64))
+    return counts
+
+
+def count_ranks(rank: Any, vertices: int) -> Any:
+    """How often each rank below `vertices` occurs, int32. `rank` is uint32; CuPy adds at no index beyond 2^31 - 1."""
+    counts = cupy.zeros(vertices, np.int32)
+    _count(rank, counts)
+    return counts
+
+
+def _count(index: Any, counts: Any) -> None:
+    if len(index):
+        kernel = source.kernel(f"arrays/count:count_{index.dtype.name}")
+        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts)
+        kernel((source.grid(len(index), _BLOCK, 32),), (_BLOCK,), arguments)
+
+
+def total(values: Any) -> int:
+    """The sum of the values, which are bool or int32. Waits for the device."""
+    found = cupy.zeros(1, np.uint64)
+    if len(values):
+        kernel = source.kernel(f"arrays/total:total_{values.dtype.name}")
+        kernel((source.grid(len(values), _BLOCK),), (_BLOCK,), (values, np.int64(len(values)), found))
+    return int(found.view(np.int64)[0])
