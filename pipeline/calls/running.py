@@ -11,7 +11,7 @@ from typing import Any, Protocol, Unpack
 from ...tasks.errors import KeywordError
 from ..cluster.client import Client
 from ..messages.setting_names import naming_keywords
-from ..messages.suggesting import did_you_mean
+from ..messages.wording import did_you_mean
 from ..programs.declared import LAMBDA, DeclaredProgram, shipped
 from ..results.frames.table import ResultTable
 from ..results.result import Result

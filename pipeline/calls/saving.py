@@ -11,9 +11,8 @@ from typing import Any
 from ...tasks.errors import NO_SPACE, OutOfRoom
 from ...tasks.storage.folders import Folder
 from ...tasks.storage.own_files import open_own
-from ..output.folder_staging import LOG_NAME
 from ..output.manifest import Manifest, write_manifest
-from ..output.staging import staging_for
+from ..output.staging import LOG_NAME, staging_for
 from ..settings.models import InputSettings, OutputSettings, Settings
 
 

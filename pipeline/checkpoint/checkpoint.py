@@ -28,8 +28,7 @@ from ..settings.models import CheckpointSettings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import TaskEngine
-from .files import clear_files, files_at
-from .index import Index, checked, checkpoint_place, opened, seal
+from .files import Index, checked, checkpoint_place, clear_files, files_at, opened, seal
 
 FORMAT_VERSION = 7
 MOST_SHARE = 0.1

@@ -16,9 +16,9 @@ import click
 
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.passwords import without_passwords
-from ..messages.escaping import in_json, one_line
 from ..messages.exits import BROKEN_PIPE, exit_code, interrupts, message
 from ..messages.setting_names import naming_flags, with_flags
+from ..messages.wording import in_json, one_line
 from ..monitor.terminal import echo, escaping
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import UsageError
-from ..messages.escaping import in_json
 from ..messages.setting_names import SettingOrigin
+from ..messages.wording import in_json
 from ..monitor.terminal import console_on, echo
 from .error_output import AS_JSON, DEBUG, SETTING_ORIGIN, set_json
 

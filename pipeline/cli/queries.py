@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..messages.escaping import one_line, shown
+from ..messages.wording import one_line, shown
 from ..monitor.terminal import echo
 from .options import console, debug, json_rows, print_json
 

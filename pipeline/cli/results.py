@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import click
 
-from ..messages.escaping import one_line
+from ..messages.wording import one_line
 from ..monitor.terminal import console_on, echo
 from .options import MOST_MEMBERS, console, debug, json_document, json_rows, print_document, print_json
 

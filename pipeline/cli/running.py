@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import EdgemillError
-from ..messages.escaping import one_line
 from ..messages.setting_names import with_flags
+from ..messages.wording import one_line
 from ..monitor.terminal import echo
 from .error_output import JSON_EVENTS, SETTING_ORIGIN
 from .importing import hide_scipy_from_cupy, light_imports
@@ -256,7 +256,7 @@ def estimate(config: str | None, assignments: tuple[str, ...], print_config: boo
             print_settings(settings)
             return
         from ..estimates.estimating import estimate_graph
-        from ..estimates.text import describe as describe_figures
+        from ..estimates.figures import describe as describe_figures
         from ..monitor.display import display_for
         from ..monitor.events import Events
 

@@ -11,7 +11,7 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from ...tasks.errors import ClusterLost, EdgemillError, OutOfRoom
-from ..messages.sizes import format_bytes
+from ..messages.wording import format_bytes
 from .execution import Execution
 from .task_calls import TaskOutOfRoom
 from .workers.broken_gpu import broken_gpu_message

@@ -17,7 +17,7 @@ from distributed.comm.core import CommClosedError
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ...tasks.errors import ClusterLost, UsageError
-from ..output.lock_owner import LockOwner
+from ..output.lock import LockOwner
 
 _RELEASING_SECONDS = 10
 """How long a release may take. A scheduler that is lost has no lock any more."""

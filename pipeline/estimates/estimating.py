@@ -25,8 +25,7 @@ from ..programs.running import run_on_blocks, warm_programs
 from ..run.context import Call, RunContext
 from ..run.full import planned, restored
 from ..run.inputs.run_input import RunInput, refuse_overlap
-from ..settings.algorithm_settings import ProgramsSettings
-from ..settings.models import Settings
+from ..settings.models import ProgramsSettings, Settings
 from ..stages import ingesting, partitioning
 from ..stages.exchange import exchange, send
 from .figures import GraphFigures

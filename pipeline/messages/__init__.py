@@ -1,6 +1,6 @@
-"""The wording of messages: exit codes, flags and keywords in place of setting paths, suggestions, escaped text, and
-the docstrings of settings.
+"""The wording of messages.
 
-Start with `exits`, which maps exceptions to exit codes and messages. Imports `tasks`; `setting_names` looks up names
-in `settings` when it is called.
+`exits` maps exceptions to exit codes and messages, `setting_names` replaces the paths of settings by flags or keywords,
+and `wording` has escaped text, numbers of bytes and suggestions. Start with `exits`. Imports `tasks`; `setting_names`
+looks up names in `settings` when it is called.
 """

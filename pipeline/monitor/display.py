@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..messages.escaping import escaped, one_line
+from ..messages.wording import escaped, one_line
 from .events import Listener, as_line
 from .progress import Progress
 from .terminal import console_on

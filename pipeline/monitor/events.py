@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from ...tasks.storage.own_files import open_own
-from ..messages.escaping import in_json
 from ..messages.exits import exit_code, message
+from ..messages.wording import in_json
 from ..output.manifest import ExchangeRecord, StageRecord
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")

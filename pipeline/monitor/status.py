@@ -12,13 +12,10 @@ from typing import Any, Literal, TypeAlias
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
-from ..checkpoint.index import INDEXES, checkpoint_place, opened
-from ..output.folder_staging import LOG_NAME
-from ..output.lock import inspect_lock
-from ..output.lock_owner import LockOwner
+from ..checkpoint.files import INDEXES, checkpoint_place, opened
+from ..output.lock import LOCK_NAME, LockOwner, inspect_lock, inspect_store_lock
 from ..output.manifest import Manifest, read_manifest
-from ..output.store_lock import LOCK_NAME, inspect_store_lock
-from ..output.store_staging import CHECKPOINT, FAILED_LOG, RUN
+from ..output.staging import CHECKPOINT, FAILED_LOG, LOG_NAME, RUN
 from .progress import Progress
 from .run_log import read_log
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from ..messages.escaping import one_line
 from ..messages.setting_names import with_flags
+from ..messages.wording import one_line
 from ..results.summary.run_end import summary_lines
 from .progress import Progress
 from .status import CheckpointStatus, Status

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from ..messages.escaping import escaped
+from ..messages.wording import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console

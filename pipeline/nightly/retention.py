@@ -13,11 +13,9 @@ from ...tasks.storage.own_files import remove_own
 from ...tasks.storage.pointer import pointer_target
 from ..messages.exits import message
 from ..monitor.events import Events
-from ..output.folder_staging import LOG_NAME
-from ..output.lock import FolderLock
+from ..output.lock import LOCK_NAME, FolderLock, StoreLock
 from ..output.manifest import MANIFEST_NAME, is_result
-from ..output.store_lock import LOCK_NAME, StoreLock
-from ..output.store_staging import CHECKPOINT, FAILED_LOG, RUN
+from ..output.staging import CHECKPOINT, FAILED_LOG, LOG_NAME, RUN
 from .series import Series
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...tasks.errors import EdgemillError, NotConverged, UsageError
 from ...tasks.storage.folders import folder_at
-from ..messages.escaping import one_line
 from ..messages.exits import exit_code, message
+from ..messages.wording import one_line
 from ..monitor.events import Events
 from ..monitor.status import status_of
 from ..settings.models import Settings

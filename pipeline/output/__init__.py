@@ -1,6 +1,6 @@
-"""The output of a run: locks, staging, publishing and the manifest, on a disk and in an object store.
+"""The output of a run, on a disk and in an object store.
 
-Imports `settings` and `messages`; `output.delta`, which publishes a result as Delta tables, also imports `results`,
-`nightly` and `monitor`. Start with `staging`, which selects `folder_staging` or `store_staging`. `new_path` creates
-single files and folders that a user names, such as an export.
+Start with `staging`, which collects the files of a run and publishes them. `lock` keeps other runs away, `manifest`
+describes the result, `delta` publishes it as Delta tables, and `new_path` creates single files and folders that a user
+names, such as an export. Imports `settings` and `messages`; `delta` also imports `results`, `nightly` and `monitor`.
 """

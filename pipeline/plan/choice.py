@@ -29,8 +29,7 @@ from ..cluster.connecting.start import connect
 from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..frames.opening import open_input
-from ..settings.input_settings import BLOCK_ROWS
-from ..settings.models import MAX_PARTITIONS, Settings
+from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
 from .facts import NO_METHOD
 from .fit import excess
 from .limits import FILL

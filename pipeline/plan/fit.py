@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.errors import OutOfRoom
 from ..cluster.connecting.local import WORKER_BYTES
-from ..messages.sizes import format_bytes
+from ..messages.wording import format_bytes
 from .facts import NO_METHOD
 from .limits import FILL
 from .plan import Plan

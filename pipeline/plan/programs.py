@@ -16,7 +16,7 @@ from ...tasks.programs.streaming import StreamCost
 from ...tasks.programs.streaming.placing import FILL as DEVICE_FILL
 from ...tasks.programs.streaming.placing import VERTEX_BYTES as DEVICE_VERTEX_BYTES
 from ..cluster.execution import Capacity
-from ..messages.sizes import format_bytes
+from ..messages.wording import format_bytes
 from ..programs.making import program_of, topology_limit
 from ..settings.models import Settings
 from .limits import program_blocks

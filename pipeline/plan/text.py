@@ -6,8 +6,7 @@ from ...tasks.estimate.counting import EstimatedCount
 from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.passwords import without_passwords
-from ..messages.escaping import one_line
-from ..messages.sizes import format_bytes
+from ..messages.wording import format_bytes, one_line
 from .fit import fit
 from .plan import Plan
 

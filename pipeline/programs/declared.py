@@ -10,24 +10,25 @@ settings or files is imported.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
 from ...tasks.errors import ProgramError, UsageError
-from ..messages.docstrings import field_docstrings
-from ..messages.escaping import shown
-from ..messages.suggesting import did_you_mean
+from ..messages.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ...tasks.programs import EdgeProgram, Program, SourceProgram
 
     AnyKind: TypeAlias = type[Program] | type[SourceProgram] | type[EdgeProgram]
+
 
 LAMBDA = "lambda"
 """The name of λ, which is no program of this kind."""
@@ -353,3 +355,30 @@ def _told(error: BaseException) -> str:
         return what
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{what} ({Path(frame.filename).name}, line {frame.lineno}: {frame.line})"
+
+
+def field_docstrings(model: type[Any], everywhere: bool = False) -> dict[str, str]:
+    """Field → docstring, for fields that have one, with the fields of base classes of this package, or `everywhere`, as
+    far as there is source.
+    """
+    package = __name__.partition(".")[0]
+    docstrings: dict[str, str] = {}
+    for kind in reversed(model.__mro__[:-1]):
+        if everywhere or kind.__module__.partition(".")[0] == package:
+            docstrings |= _own_docstrings(kind)
+    return docstrings
+
+
+def _own_docstrings(model: type[Any]) -> dict[str, str]:
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    except (OSError, TypeError, SyntaxError):  # a class that was made at a prompt, or within other code
+        return {}
+    docstrings: dict[str, str] = {}
+    if not isinstance(definition, ast.ClassDef):
+        return docstrings
+    for field, text in pairwise(definition.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as docstring)):
+                docstrings[name] = inspect.cleandoc(docstring)
+    return docstrings

@@ -11,7 +11,7 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
-from ..messages.escaping import one_line
+from ..messages.wording import one_line
 from .compare.diff import Diff
 from .compare.vertex_changes import ColumnChanges, VertexChanges
 from .groups.members import MEMBER_COLUMNS

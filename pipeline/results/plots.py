@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...tasks.errors import UsageError
 from ..calls.arguments import ResultOrPath, open_result
 from ..frames.optional import import_optional
-from ..messages.escaping import one_line
 from ..messages.setting_names import naming_keywords
+from ..messages.wording import one_line
 from .groups.attributes import labels_of
 from .groups.values import as_text
 from .queries import as_group, edges_of, member_ids

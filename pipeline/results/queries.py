@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id, parse_id
 from ..calls.arguments import ResultOrPath, open_result, plain_id
-from ..messages.escaping import shown
 from ..messages.setting_names import naming_keywords
+from ..messages.wording import shown
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
 from .program_columns import top_edges, top_vertices

@@ -12,7 +12,7 @@ from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
 from ..monitor.events import Events
 from ..nightly.night import Night, PreviousResult, result_before
-from ..output.delta.publishing import DeltaTables
+from ..output.delta import DeltaTables
 from ..output.staging import Staging
 from ..results.result import Result
 from ..settings.models import Settings

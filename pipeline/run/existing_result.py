@@ -12,8 +12,7 @@ from typing import Any
 from ...tasks.errors import EdgemillError, StoreLost
 from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
-from ..checkpoint.files import clear_files
-from ..checkpoint.index import checkpoint_place, clear_earlier
+from ..checkpoint.files import checkpoint_place, clear_earlier, clear_files
 from ..messages.exits import message
 from ..nightly.night import follows
 from ..output.staging import Staging

@@ -20,10 +20,9 @@ from ..frames.input_object import InputObject
 from ..monitor.events import Events
 from ..nightly.night import Night, PreviousResult, refuse_other_ids
 from ..nightly.textfile import reporting_to_textfile
-from ..output.delta.publishing import DeltaTables
-from ..output.folder_staging import LOG_NAME
+from ..output.delta import DeltaTables
 from ..output.manifest import Manifest, write_manifest
-from ..output.staging import Staging, keep_failure, staging_for
+from ..output.staging import LOG_NAME, Staging, keep_failure, staging_for
 from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings

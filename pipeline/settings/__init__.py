@@ -1,5 +1,6 @@
-"""The settings of a run: their models (`*_settings`, combined in `models`), loading and validation (`sources`), the
-placeholder `{date}` (`dates`), and checks that paths do not overlap (`overlap`).
+"""The settings of a run.
 
-Imports `messages`, what programs declare (`programs.declared`) and `tasks`. Start with `models`.
+Start with `models`, which has all settings. `sources` loads them from files, flags and keywords, `values` reads what a
+person wrote, `program_sections` adds the settings of programs, `dates` replaces `{date}`, and `overlap` checks that
+paths do not overlap. Imports `messages`, what programs declare (`programs.declared`) and `tasks`.
 """

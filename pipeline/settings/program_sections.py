@@ -11,9 +11,8 @@ from pydantic.errors import PydanticUserError
 
 from ...tasks.errors import ProgramError, UsageError
 from ..programs.declared import DeclaredProgram, Parameter, find_programs, shipped_names
-from .models import SECTIONS, Settings
-from .section import Section
-from .vertex_ids import id_or_none, id_texts
+from .models import SECTIONS, Section, Settings
+from .values import id_or_none, id_texts
 
 
 def model_for(tree: Mapping[str, Any]) -> type[Settings]:

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ...tasks.errors import KeywordError, UsageError
-from ..messages.escaping import has_controls, shown
-from ..messages.suggesting import did_you_mean
+from ..messages.wording import did_you_mean, has_controls, shown
 from ..programs.declared import names_of, shipped_names
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings

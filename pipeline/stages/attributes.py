@@ -18,8 +18,7 @@ from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
 from ..monitor.events import Events
 from ..output.manifest import InputFile, Manifest, OutputRecord, TableRecord, VerticesRecord
-from ..settings.input_settings import BLOCK_ROWS
-from ..settings.models import Settings
+from ..settings.models import BLOCK_ROWS, Settings
 from .exchange import exchange, send
 
 

@@ -17,8 +17,7 @@ from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.tables import graph_of
 from ..monitor.events import Events
 from ..results.result import Result
-from ..settings.input_settings import BLOCK_ROWS
-from ..settings.models import IngestSettings
+from ..settings.models import BLOCK_ROWS, IngestSettings
 from ..stages import ingesting
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.task_engine import TaskEngine

@@ -18,7 +18,7 @@ from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.checkpoint.index import opened
+from edgemill.pipeline.checkpoint.files import opened
 from edgemill.pipeline.monitor.events import Events
 from edgemill.tasks.bounding_values import restore
 from edgemill.tasks.generate.generate import generate

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from edgemill.pipeline import OutputLocked, Result, mine
-from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
+from edgemill.pipeline.output.lock import LOCK_NAME, StoreLock
 from edgemill.tasks.errors import StoreLost
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.result import verify

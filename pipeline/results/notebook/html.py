@@ -12,7 +12,7 @@ from html import escape
 import pyarrow as pa
 
 from ....tasks.ids.display import display_column
-from ...messages.escaping import one_line
+from ...messages.wording import one_line
 
 MOST_CHARACTERS = 60
 """Longest text of a value."""

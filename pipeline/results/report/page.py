@@ -17,7 +17,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from ....tasks.storage.passwords import without_passwords
-from ...messages.escaping import one_line
+from ...messages.wording import one_line
 from ...output.manifest import DenseRecord, Manifest
 from ..result import Result
 from . import run_sections

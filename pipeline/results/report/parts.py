@@ -8,8 +8,7 @@ from typing import Any
 
 from ....tasks.ids.display import display_id
 from ....tasks.storage.passwords import without_passwords
-from ...messages.escaping import one_line, shell_word
-from ...messages.sizes import format_bytes
+from ...messages.wording import format_bytes, one_line, shell_word
 
 MOST_CHARACTERS = 200
 """Longest value on the page, such as an id or a path."""

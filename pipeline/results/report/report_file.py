@@ -15,10 +15,9 @@ from ....tasks.storage.atomic import atomic_file
 from ....tasks.storage.folders import Folder
 from ...monitor.events import Events
 from ...nightly.night import previous_result
-from ...output.folder_staging import REPORT_NAME
 from ...output.manifest import Manifest
 from ...output.new_path import new_file
-from ...output.store_staging import RUN
+from ...output.staging import REPORT_NAME, RUN
 from ..result import Result
 
 

@@ -13,13 +13,12 @@ from markupsafe import escape
 
 from ....tasks.errors import EdgemillError
 from ....tasks.storage.passwords import without_passwords
-from ...messages.escaping import one_line, shell_word
 from ...messages.exits import message
+from ...messages.wording import one_line, shell_word
 from ...monitor.events import Events
 from ...nightly.night import PreviousResult
-from ...output.folder_staging import REPORT_NAME
 from ...output.manifest import Manifest
-from ...output.staging import Staging
+from ...output.staging import REPORT_NAME, Staging
 from ..result import Result
 
 

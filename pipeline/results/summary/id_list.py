@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from ...messages.escaping import one_line
+from ...messages.wording import one_line
 
 MOST_CELLS = 24
 """Width of an id in cells of the terminal; a longer id is cut."""

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...messages.escaping import one_line
+from ...messages.wording import one_line
 from ...output.manifest import Counts, Manifest
 from ..terminal_table import grid, print_whole
 from .id_list import IdList

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...messages.escaping import one_line
+from ...messages.wording import one_line
 from ...output.manifest import Manifest, StreamRecord
 from ..group_tables import distribution, top_of_column
 from ..program_columns import ColumnSummary, facts_text, summaries

@@ -27,8 +27,7 @@ from ...frames.input_object import InputObject
 from ...monitor.events import Events
 from ...output.manifest import BATCH
 from ...results.result import Result
-from ...settings.input_settings import BLOCK_ROWS
-from ...settings.models import IngestSettings, InputSettings
+from ...settings.models import BLOCK_ROWS, IngestSettings, InputSettings
 from ...stages.ingesting import RowCounts
 from ...stages.sequential import SequentialEngine
 from ..reading import ReadGraph, no_graph, read_graph

@@ -12,7 +12,7 @@ from ....tasks.inputs.sources import Source
 from ....tasks.storage import array_files
 from ....tasks.storage.array_files import StoredFile
 from ....tasks.storage.folders import folder_at
-from ...checkpoint.index import checkpoint_place
+from ...checkpoint.files import checkpoint_place
 from ...checkpoint.made_of import made_of_input
 from ...run.context import Call
 from ..start import Start

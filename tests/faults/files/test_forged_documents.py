@@ -20,7 +20,7 @@ from click.testing import CliRunner
 import runs
 from edgemill.pipeline import ClusterLost, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.output.lock_owner import LockOwner
+from edgemill.pipeline.output.lock import LockOwner
 from edgemill.tasks.storage.checksums import is_intact, with_checksum_key, with_checksum_line
 from forging import forged, forgeries, places, text, untouched
 

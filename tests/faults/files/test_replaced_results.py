@@ -17,7 +17,7 @@ from edgemill.pipeline import InputError, Result, mine, update
 from edgemill.pipeline.calls import saving
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.output.delta import commits, files
+from edgemill.pipeline.output import delta
 from edgemill.pipeline.results.explore.api import Api
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
@@ -170,16 +170,16 @@ def test_a_delta_table_of_a_result_that_is_replaced(
     place: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gets no version from files of two results, and the next try makes one of the new result."""
-    table, result, add = Folder(str(place.with_name("tables") / "edges")), Result(place), files.add_file
+    table, result, add = Folder(str(place.with_name("tables") / "edges")), Result(place), delta.add_file
 
     def and_replace(*arguments: Any) -> None:
         if not result.is_replaced:
             replace()
         add(*arguments)
 
-    monkeypatch.setattr("edgemill.pipeline.output.delta.commits.add_file", and_replace)
-    assert commits.commit(result, "edges", table) is None
-    made = commits.commit(Result(place), "edges", table)
+    monkeypatch.setattr("edgemill.pipeline.output.delta.add_file", and_replace)
+    assert delta.commit(result, "edges", table) is None
+    made = delta.commit(Result(place), "edges", table)
     assert made is not None and (made.version, made.is_new) == (0, True)
     assert [name for name in table.names() if name.endswith(".parquet")] == [
         f"{Result(place).manifest.run}-part-00000.parquet"

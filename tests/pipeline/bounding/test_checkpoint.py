@@ -21,7 +21,7 @@ import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
-from edgemill.pipeline.checkpoint.index import opened
+from edgemill.pipeline.checkpoint.files import opened
 from edgemill.pipeline.checkpoint.made_of import _files
 from edgemill.pipeline.run.inputs.up_to_date import fingerprint
 from edgemill.pipeline.settings.models import CheckpointSettings

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.messages.escaping import escaped, has_controls, in_json, one_line
+from edgemill.pipeline.messages.wording import escaped, has_controls, in_json, one_line
 from edgemill.pipeline.monitor.display import LineDisplay, LiveDisplay
 from edgemill.pipeline.monitor.events import Events, as_line
 from edgemill.pipeline.monitor.terminal import EscapedStream, console_on, escaping

@@ -20,13 +20,12 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, InputError, Result
-from edgemill.pipeline.checkpoint.index import seal
+from edgemill.pipeline.checkpoint.files import seal
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.monitor.run_log import read_log
 from edgemill.pipeline.monitor.status import status_of
-from edgemill.pipeline.output.lock import FolderLock
-from edgemill.pipeline.output.lock_owner import LockOwner
+from edgemill.pipeline.output.lock import FolderLock, LockOwner
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
@@ -301,7 +300,7 @@ def test_a_container_that_lives(out: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Processes of the container are not visible, but the kernel's lock is."""
     lock = FolderLock(out.with_name(".out.edgemill.lock"), str(out), "R")
     lock.take()
-    monkeypatch.setattr("edgemill.pipeline.output.lock_owner._pid_namespace", lambda: "pid:[2]")
+    monkeypatch.setattr("edgemill.pipeline.output.lock._pid_namespace", lambda: "pid:[2]")
     assert status(out)["state"] == "running"
     assert lock.is_held()
     lock.release()

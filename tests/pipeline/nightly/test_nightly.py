@@ -22,10 +22,8 @@ from edgemill.pipeline.monitor.summary import RunSummary
 from edgemill.pipeline.nightly.night import Night
 from edgemill.pipeline.nightly.retention import keep_newest
 from edgemill.pipeline.nightly.series import Series
-from edgemill.pipeline.output.lock import FolderLock
-from edgemill.pipeline.output.lock_owner import LockOwner
+from edgemill.pipeline.output.lock import LOCK_NAME, FolderLock, LockOwner, StoreLock
 from edgemill.pipeline.output.manifest import is_result
-from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.storage.folders import Folder, folder_at

@@ -23,10 +23,8 @@ import runs
 import strategies
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.output.delta import commits
-from edgemill.pipeline.output.delta.commits import commit
-from edgemill.pipeline.output.delta.files import create
-from edgemill.pipeline.output.delta.types import declared
+from edgemill.pipeline.output import delta
+from edgemill.pipeline.output.delta import commit, create, declared
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.tasks.storage.folders import Folder
 from made import made
@@ -179,7 +177,7 @@ def test_a_repeated_run_completes_an_interrupted_one(tmp_path: Path, monkeypatch
         return create(folder, name, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "create", fail)
+        patch.setattr(delta, "create", fail)
         ended = night(tmp_path, out, "2026-11-18")
     assert ended.exit_code == 2
     assert f"the result is at {out}/2026-11-18; run the same command again for the remaining steps" in ended.stderr
@@ -202,7 +200,7 @@ def test_the_second_of_two_writers_tries_again(tmp_path: Path, monkeypatch: pyte
             assert night(tmp_path, out, "2026-11-19").exit_code == 0
         return create(folder, name, content)
 
-    monkeypatch.setattr(commits, "create", first_the_other)
+    monkeypatch.setattr(delta, "create", first_the_other)
     assert night(tmp_path, out, "2026-11-18").exit_code == 0
     check(f"{out}/current", Result(f"{out}/2026-11-19"))
     assert {DeltaTable(f"{out}/current/{name}").version() for name in TABLES} == {0}

@@ -16,8 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from edgemill.pipeline.output.lock import FolderLock
-from edgemill.pipeline.output.lock_owner import LockOwner
+from edgemill.pipeline.output.lock import FolderLock, LockOwner
 from edgemill.tasks.errors import OutputLocked
 
 HERE = LockOwner.here("before")
@@ -69,7 +68,7 @@ def test_the_lock_names_its_owner(tmp_path: Path, file_system: str) -> None:
 def test_the_lock_of_a_dead_run_is_taken_over(
     tmp_path: Path, file_system: str, left_by: LockOwner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgemill.pipeline.output.lock_owner._machine", lambda: left_by.machine)
+    monkeypatch.setattr("edgemill.pipeline.output.lock._machine", lambda: left_by.machine)
     (tmp_path / ".out.lock").write_bytes(left_by.as_json())
     taken = lock(tmp_path)
     assert taken.take() == left_by

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgemill.pipeline.output.folder_staging import LOG_NAME, FolderStaging
 from edgemill.pipeline.output.manifest import Manifest
+from edgemill.pipeline.output.staging import LOG_NAME, FolderStaging
 from edgemill.pipeline.results.result import Result
 from edgemill.tasks.errors import OutOfRoom, OutputLocked, UsageError
 from edgemill.tasks.storage.folders import folder_at

@@ -15,7 +15,7 @@ from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events, Stage
-from edgemill.pipeline.output.manifest.records import Counts
+from edgemill.pipeline.output.manifest import Counts
 from edgemill.pipeline.plan.choice import make_plan, plan_run, plan_without_sample
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.plan import Plan

@@ -14,7 +14,7 @@ from click.testing import Result as Called
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.checkpoint.index import checkpoint_place
+from edgemill.pipeline.checkpoint.files import checkpoint_place
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.messages.setting_names import with_flags
 from edgemill.pipeline.plan.plan import Plan

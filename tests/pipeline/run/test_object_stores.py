@@ -26,9 +26,8 @@ from edgemill.pipeline import InputError, InputIncomplete, OutputLocked, Result,
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.monitor.status import status_of
-from edgemill.pipeline.output.lock_owner import LockOwner
+from edgemill.pipeline.output.lock import LOCK_NAME, LockOwner, StoreLock
 from edgemill.pipeline.output.new_path import new_file, new_folder
-from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.tasks.errors import EdgemillError, StoreLost

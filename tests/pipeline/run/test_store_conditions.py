@@ -13,9 +13,9 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import OutputLocked, Result, UsageError, mine
+from edgemill.pipeline.output.lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.output.manifest import MANIFEST_NAME
-from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
-from edgemill.pipeline.output.store_staging import FAILED_LOG
+from edgemill.pipeline.output.staging import FAILED_LOG
 from edgemill.tasks.errors import StoreLost
 from edgemill.tasks.storage.folders import Folder
 from s3_servers import Treatment, s3_server

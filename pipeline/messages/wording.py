@@ -1,7 +1,8 @@
-"""Escape characters that control a terminal or a page, so that they are shown as text, and cut long values.
+"""Text in messages: escaped characters, shortened values, numbers of bytes, and suggestions for an unknown name.
 
-These are the control characters C0, DEL and C1, overrides and isolates of the text direction, and unpaired surrogates.
-Names of files, columns and vertices may contain them.
+Characters that control a terminal or a page are escaped, so that they are shown as text: the control characters C0, DEL
+and C1, overrides and isolates of the text direction, and unpaired surrogates. Names of files, columns and vertices may
+contain them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 import reprlib
 import shlex
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _IN_TEXT = re.compile(f"[{_CONTROLS}]")
@@ -64,3 +67,35 @@ _SHORT = _Short()
 def shown(value: object) -> str:
     """A value for a message, as Python writes it: its beginning, if it is long or holds others at great depth."""
     return _SHORT.repr(value)
+
+
+_PREFIXES = ("k", "M", "G", "T", "P")
+_LEAST_SHARE = 0.9
+"""A unit is used from this share of it on: 0.90 GiB, but 870.40 MiB."""
+
+
+def format_bytes(count: float) -> str:
+    """A number of bytes with a binary unit, as in `1.15 GiB` and `12 B`."""
+    for power in range(len(_PREFIXES), 0, -1):
+        unit = 1024**power
+        if count >= _LEAST_SHARE * unit:
+            return f"{count / unit:.2f} {_PREFIXES[power - 1]}iB"
+    return f"{count} B"
+
+
+_MOST_SUGGESTIONS = 2
+_LEAST_SIMILARITY = 0.7
+"""Least similarity of a suggestion, by Ratcliff and Obershelp's measure (difflib)."""
+
+
+def did_you_mean(word: str, known: Iterable[tuple[str, str]]) -> str:
+    """`; did you mean A or B?`, best first; empty if no known name is similar to the word.
+
+    `known` holds pairs: a name to compare with the word, and the suggestion for it.
+    """
+    names: dict[str, list[str]] = {}
+    for name, suggestion in known:
+        names.setdefault(name, []).append(suggestion)
+    similar = get_close_matches(word, names, n=_MOST_SUGGESTIONS, cutoff=_LEAST_SIMILARITY)
+    best = list(dict.fromkeys(suggestion for name in similar for suggestion in names[name]))[:_MOST_SUGGESTIONS]
+    return f"; did you mean {' or '.join(best)}?" if best else ""
