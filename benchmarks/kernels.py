@@ -27,7 +27,7 @@ from edgemill.kernels.runtime.warm import warm
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages.ingesting import number, read
 from edgemill.pipeline.stages.partitioning import partition
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.graph.subgraph import build_subgraph

@@ -30,7 +30,7 @@ from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages.ingesting import number, read
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks

@@ -11,8 +11,7 @@ from ..bounding.recorded_order import order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
 from ..checkpoint.checkpoint import Graph
-from ..stages.early_edges import EarlyEdges, collect_supports
-from ..stages.publishing import collect_results
+from ..stages.publishing import EarlyEdges, collect_results, collect_supports
 from ..stages.task_engine import Future
 from .context import RunContext
 

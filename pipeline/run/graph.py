@@ -15,7 +15,7 @@ from ...tasks.graph.subgraph import PartitionCounts
 from ...tasks.graph.triangulate import count_triangles
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..nightly.night import refuse_few_edges
-from ..stages import ingesting, partitioning, triangulating
+from ..stages import ingesting, partitioning
 from ..stages.attributes import read_isolated
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
@@ -79,7 +79,7 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         owned.numbered.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
     count = partial(_count_by_shares, run) if run.plan.in_bands else None
-    rows, subgraph, counts = triangulating.triangulate(run.engine, run.events, owned.edges, run.plan.is_whole, count)
+    rows, subgraph, counts = partitioning.triangulate(run.engine, run.events, owned.edges, run.plan.is_whole, count)
     partitions = Partitions([rows], owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, [subgraph], [counts], [])
 

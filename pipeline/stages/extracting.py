@@ -29,8 +29,7 @@ from ..monitor.events import Events
 from ..output.manifest import DenseRecord
 from .exchange import Sent, exchange, forward, send
 from .partitioning import collect_owned, order_by_degree
-from .sequential import SequentialEngine
-from .task_engine import Future, TaskEngine
+from .task_engine import Future, SequentialEngine, TaskEngine
 
 if TYPE_CHECKING:
     from ...tasks.shards.supports import BucketSupports

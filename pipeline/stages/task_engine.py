@@ -1,15 +1,129 @@
-"""The interface of an engine that runs the tasks of a stage, and tasks beside those of the stages."""
+"""The interface of an engine that runs the tasks of a stage, and tasks beside those of the stages.
+
+An engine that runs each task at once, in the calling thread.
+
+An engine that runs tasks in threads of this process, without a cluster.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
+from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.device import MemorySpace
+from ..cluster.connecting.local import MOST_TASKS
+from ..cluster.execution import Capacity
+from ..monitor.events import Stage
 
 if TYPE_CHECKING:
     from ..cluster.execution import Capacity
     from ..monitor.events import Stage
+
+
+class SequentialEngine:
+    """A `TaskEngine` without a cluster. The future of a task is its result.
+
+    `started` counts the tasks by their names.
+    """
+
+    run_id = "sequential"
+    partition_workers: list[int] | None = None
+    shares_memory = True
+
+    def __init__(self) -> None:
+        self.capacity = Capacity(workers=1, threads=1, memory_bytes=0, in_process=True)
+        self.started: Counter[str] = Counter()
+
+    def map(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[int] | None = None,
+        soon: bool = False,
+    ) -> list[Any]:
+        """Call `function(*own)` for each `own` of `arguments`."""
+        self.started[name] += len(arguments)
+        return [function(*own) for own in arguments]
+
+    def wait(self, futures: Sequence[Any], stage: Stage | None = None) -> None:
+        """Report finished tasks to `stage`."""
+        if stage is not None:
+            stage.task_done(len(futures))
+
+    def gather(self, futures: Sequence[Any]) -> list[Any]:
+        """The futures, which are the results."""
+        return list(futures)
+
+    def peek(
+        self,
+        futures: Sequence[Any],
+        part: Callable[[Any], T],
+        at: Sequence[int] | None = None,
+        stage: Stage | None = None,
+    ) -> list[T]:
+        """`part(result)` for each result."""
+        self.wait(futures, stage)
+        return [part(result) for result in futures]
+
+    def move_to_host(self, futures: Sequence[Any]) -> None:
+        """Do nothing: the results stay where they are."""
+
+    def holders(self, futures: Sequence[Any]) -> list[int]:
+        """0 for each: all results are in this process."""
+        return [0] * len(futures)
+
+    def for_tasks(self, tasks: int) -> Self:
+        """The same engine: one task runs at a time."""
+        return self
+
+    def bucket_workers(self, buckets: int) -> None:
+        """None, as no workers exist."""
+
+    def in_background(self) -> Self:
+        """The same engine: a task runs as soon as it is started."""
+        return self
+
+    def for_partitions(self, space: MemorySpace = MemorySpace.DEVICE) -> Self:
+        """The same engine: arrays stay where the tasks put them."""
+        return self
+
+
+class ThreadedEngine(SequentialEngine):
+    """A `TaskEngine` whose tasks share the cores of this process. The future of a task is its result."""
+
+    def __init__(self, run_id: str, threads: int | None = None) -> None:
+        super().__init__()
+        self.run_id = run_id
+        self.threads = threads or most_threads()
+        tasks = threads or min(self.threads, MOST_TASKS)
+        self.capacity = Capacity(1, tasks, memory_bytes=0, in_process=True, kernel_threads=self.threads)
+
+    def map(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[int] | None = None,
+        soon: bool = False,
+    ) -> list[Any]:
+        """`function(*own)` for each `own` of `arguments`. Tasks at once share the threads for kernels."""
+        self.started[name] += len(arguments)
+        at_once = min(self.capacity.threads, max(1, len(arguments)))
+        each = max(1, self.threads // at_once)
+
+        def task(own: Sequence[Any]) -> Any:
+            with kernel_threads(each):
+                return function(*own)
+
+        if len(arguments) < 2:
+            return [task(own) for own in arguments]
+        with ThreadPoolExecutor(at_once) as pool:
+            return list(pool.map(task, arguments))
+
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from .extracting import KnownLambda, extract
 from .ingesting import number
 from .partitioning import collect_owned, order_by_degree
 from .publishing import Findings, find_names, sum_by_vertex
-from .sequential import SequentialEngine
+from .task_engine import SequentialEngine
 
 HIGHEST = 3
 """The largest of the artificial λ values for the stage `extract`."""

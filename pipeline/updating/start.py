@@ -18,12 +18,12 @@ from ..monitor.events import Events
 from ..results.result import Result
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets, RowCounts
+from ..stages.task_engine import ThreadedEngine
 from .batches.batch_input import BatchInput
 from .reading import graph_of_result, read_graph
 from .result_manifest import nights_since
 from .search.deciding import Decision
 from .state import known_state
-from .threads import ThreadedEngine
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from ...tasks.update.merging import NumberedGraph
 from ..results.result import Result
 from ..stages.ingesting import Buckets
 from ..stages.publishing import Published
+from ..stages.task_engine import ThreadedEngine
 from .file_ranges import FileRange, file_ranges, files_of
 from .groups.files import write_group_files
-from .threads import ThreadedEngine
 
 
 @dataclass(frozen=True)

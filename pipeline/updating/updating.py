@@ -19,6 +19,7 @@ from ..nightly.track_assignment import Buckets, assign_tracks
 from ..output.manifest import Manifest, ProgramRecord
 from ..results.result import Result
 from ..run.context import Call
+from ..stages.task_engine import ThreadedEngine
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
 from .groups.earlier import EarlierTables
@@ -32,7 +33,6 @@ from .search.saved_lambda import SavedLambda
 from .start import Start
 from .state import keep_state, state_of
 from .tables import Earlier, OneBucket, publish_edges, publish_tables
-from .threads import ThreadedEngine
 
 
 def update(call: Call, source: Source, begun: Begun) -> Manifest:

@@ -29,9 +29,8 @@ from ...output.manifest import BATCH
 from ...results.result import Result
 from ...settings.models import BLOCK_ROWS, IngestSettings, InputSettings
 from ...stages.ingesting import RowCounts
-from ...stages.sequential import SequentialEngine
+from ...stages.task_engine import SequentialEngine, ThreadedEngine
 from ..reading import ReadGraph, no_graph, read_graph
-from ..threads import ThreadedEngine
 from .stored_rows import store_rows
 
 _TYPES_OF_TEXT = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string

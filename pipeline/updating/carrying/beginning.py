@@ -9,12 +9,12 @@ from ....tasks.inputs.sources import Source
 from ...nightly.night import refuse_few_edges
 from ...results.result import Result
 from ...run.context import Call
+from ...stages.task_engine import ThreadedEngine
 from ..batches.batch_input import BatchInput
 from ..eligibility import NotUsable, earlier_result, obstacle
 from ..result_manifest import Made, Outcome, manifest_of
 from ..search.deciding import Decision
 from ..start import Start, start_from
-from ..threads import ThreadedEngine
 from .state_files import move_state
 from .unchanged import REASON, Unchanged, lineage_to, same_tracks, take_all
 

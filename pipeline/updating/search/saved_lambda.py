@@ -15,8 +15,8 @@ from ....tasks.storage.folders import folder_at
 from ...checkpoint.files import checkpoint_place
 from ...checkpoint.made_of import made_of_input
 from ...run.context import Call
+from ...stages.task_engine import ThreadedEngine
 from ..start import Start
-from ..threads import ThreadedEngine
 from .finding_lambda import TYPES, FoundLambda
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.stages.sequential import SequentialEngine
-from edgemill.pipeline.stages.task_engine import start_behind
+from edgemill.pipeline.stages.task_engine import SequentialEngine, start_behind
 
 
 class RecordingEngine(SequentialEngine):

@@ -15,8 +15,7 @@ from edgemill.pipeline import InternalError
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import together
 from edgemill.pipeline.stages.exchange import Sent, exchange, forward, make_parcel, receive, send
-from edgemill.pipeline.stages.sequential import SequentialEngine
-from edgemill.pipeline.stages.task_engine import TaskEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine, TaskEngine
 from edgemill.tasks.messages import Bundle
 
 

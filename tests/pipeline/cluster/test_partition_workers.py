@@ -18,7 +18,7 @@ from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.events import Events, Stage
 from edgemill.pipeline.stages.ingesting import number
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.generate.generate import generate

@@ -15,8 +15,8 @@ from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.facts import PlanFacts
 from edgemill.pipeline.run import bounding
-from edgemill.pipeline.stages import ingesting, partitioning, publishing, triangulating
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages import ingesting, partitioning, publishing
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.generate.generate import generate
@@ -51,7 +51,7 @@ def test_no_task_needs_moved_edges(tmp_path: Path, in_parts: bool) -> None:
     buckets = ingesting.number(engine, events, source, blocks, 3, MemorySpace.HOST)
     owned, degrees = partitioning.partition(engine, events, buckets, MemorySpace.HOST, in_parts)
     assert [id(own) for own in engine.moved] == [id(own) for own in (*buckets.ids, *buckets.edges) if in_parts]
-    rows, subgraph, _ = triangulating.triangulate(engine, events, owned)
+    rows, subgraph, _ = partitioning.triangulate(engine, events, owned)
     assert not engine.brought_back
     numbers = np.arange(len(owned), dtype=np.int32)
     found = [SimpleNamespace(support=subgraph.support)], [Intervals(numbers, numbers)]

@@ -17,8 +17,8 @@ from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.plan.choice import make_plan
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.pipeline.updating import threads as updating_threads
-from edgemill.pipeline.updating.threads import ThreadedEngine
+from edgemill.pipeline.stages import task_engine as updating_threads
+from edgemill.pipeline.stages.task_engine import ThreadedEngine
 from edgemill.tasks.generate.generate import generate
 
 

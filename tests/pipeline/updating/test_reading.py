@@ -11,8 +11,8 @@ import pytest
 
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.settings.models import IngestSettings
+from edgemill.pipeline.stages.task_engine import ThreadedEngine
 from edgemill.pipeline.updating.reading import read_graph
-from edgemill.pipeline.updating.threads import ThreadedEngine
 from edgemill.tasks.inputs.open_source import open_source
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
 from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing
-from edgemill.pipeline.stages.early_edges import EarlyEdges, collect_supports
 from edgemill.pipeline.stages.partitioning import OrderedGraph
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.publishing import EarlyEdges, collect_supports
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest as steps
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph

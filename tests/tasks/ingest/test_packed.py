@@ -17,7 +17,7 @@ from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages import ingesting
 from edgemill.pipeline.stages.ingesting import Buckets
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.ingest.blocks import BlockEdges

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages import ingesting
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.ingest.reading import count_rows, read_rows

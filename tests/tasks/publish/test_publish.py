@@ -23,7 +23,7 @@ import drive
 import known_graphs
 import strategies
 from edgemill.pipeline.stages import publishing
-from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.errors import InternalError, OutOfRoom, UsageError
 from edgemill.tasks.ingest import rows_to_publish
