@@ -14,7 +14,8 @@ from ...tasks.publish.result_columns import EDGES
 from ...tasks.publish.tables import TableColumn, value_column
 from ..output.manifest import StreamRecord
 from ..stages.exchange import exchange, send
-from ..stages.task_engine import Future, TaskEngine
+from ..cluster.engine import Future
+from ..stages.task_engine import TaskEngine
 
 (COLUMN,) = (own.name for own in EDGES if own.when == "estimated")
 

@@ -369,7 +369,7 @@ def dying_in(where: str) -> Any:
         import os
         import signal
 
-        from edgemill.pipeline.bounding import shard_tasks
+        from edgemill.pipeline.bounding import shard_peeling
         from edgemill.tasks.bands import remainder
         from edgemill.tasks.bands.remainder import HandedOver
         from edgemill.tasks.bound import peel
@@ -384,7 +384,7 @@ def dying_in(where: str) -> Any:
         elif where == "peel":
             peel._levels = die
         else:
-            setattr(shard_tasks, "peel_groups", die)  # noqa: B010
+            setattr(shard_peeling, "peel_groups", die)  # noqa: B010
 
     return plant
 
