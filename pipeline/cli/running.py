@@ -228,7 +228,7 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
         ended = {"exit_code": 0} if error is None else {"exit_code": error.exit_code, "error": str(error)}
         print_document(plan_document(made) | {"update": None if update is None else asdict(update)} | ended)
     else:
-        from ..plan.text import describe
+        from ..plan.fit import describe
 
         shown = describe(made) + ("" if update is None else f"\n{'update':<12} {one_line(update.describe())}")
         echo(with_flags(shown, click.get_current_context().meta[SETTING_ORIGIN]))

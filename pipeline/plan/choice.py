@@ -30,10 +30,9 @@ from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..frames.opening import open_input
 from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
-from .facts import NO_METHOD
 from .fit import excess
 from .limits import FILL
-from .plan import Plan
+from .plan import NO_METHOD, Plan
 from .row_memory import row_bytes
 
 if TYPE_CHECKING:

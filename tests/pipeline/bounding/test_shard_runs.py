@@ -34,10 +34,9 @@ from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
-from edgemill.pipeline.plan.fit import remedy
+from edgemill.pipeline.plan.fit import describe, remedy
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.results.summary.show import print_result
 from edgemill.pipeline.settings.sources import make_settings

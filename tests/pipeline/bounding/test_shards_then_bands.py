@@ -26,9 +26,9 @@ from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import plan as plans
 from edgemill.pipeline.plan import seconds
 from edgemill.pipeline.plan.choice import plan_run
+from edgemill.pipeline.plan.fit import describe
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings

@@ -12,7 +12,7 @@ import pytest
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.bounding.bounding_checkpoint import BoundingCheckpoint
 from edgemill.pipeline.cluster.engine import Engine, Future
-from edgemill.pipeline.plan.facts import PlanFacts
+from edgemill.pipeline.plan.plan import PlanFacts
 from edgemill.tasks.generate.generate import generate
 
 pytestmark = pytest.mark.gpu
@@ -63,7 +63,7 @@ def test_rows_numbered_in_parts(
     rows: Path, plain: Result, no_room: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parts: int
 ) -> None:
     """As if the GPU had no room for all rows at once, and int32 no numbers for all edges."""
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.GPU_ROW_BYTES", 10**9)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.GPU_ROW_BYTES", 10**9)
     monkeypatch.setattr(PlanFacts, "buckets", property(lambda plan: parts))
     for module in ("tasks.ingest.numbering", "tasks.ingest.ownership", "pipeline.plan.plan"):
         monkeypatch.setattr(f"edgemill.{module}.MAX_LOCAL_EDGES", int(0.7 * plain.manifest.counts.edges))

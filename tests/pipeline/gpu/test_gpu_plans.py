@@ -16,12 +16,10 @@ from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan import gpu_memory
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
-from edgemill.pipeline.plan.facts import GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES
-from edgemill.pipeline.plan.fit import excess, refuse_if_too_large
+from edgemill.pipeline.plan.fit import describe, excess, refuse_if_too_large
 from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
 from edgemill.pipeline.plan.limits import GPU_FILL, PACKED_ROW_BYTES, SORTED_SHARE
-from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, MOVED_EDGE_BYTES, Plan
-from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES, MOVED_EDGE_BYTES, Plan
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
@@ -177,7 +175,7 @@ def test_a_partition_made_in_parts_has_any_number_of_edges(source: Source, monke
     refuse_if_too_large(planned(source, tight))
     with pytest.raises(OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges, over the 2,000"):
         refuse_if_too_large(planned(source, HERE))
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MAX_LOCAL_EDGES", 2000)  # rows that fit at once, but are too many
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)  # rows that fit at once, but are too many
     assert planned(source, HERE).ingest_in_parts and planned(source, HERE).fits()
 
 

@@ -13,7 +13,7 @@ import pytest
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.plan.facts import PlanFacts
+from edgemill.pipeline.plan.plan import PlanFacts
 from edgemill.pipeline.run import bounding
 from edgemill.pipeline.stages import ingesting, partitioning, publishing
 from edgemill.pipeline.stages.task_engine import SequentialEngine

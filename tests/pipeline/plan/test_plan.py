@@ -24,9 +24,8 @@ from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import limits, row_memory
 from edgemill.pipeline.plan import plan as plan_module
 from edgemill.pipeline.plan.choice import make_plan, plan_run
-from edgemill.pipeline.plan.fit import refuse_if_too_large
+from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
-from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
@@ -46,7 +45,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("partitions", "threads", "buckets"), [(1, 1, 4), (1, 3, 4), (1, 6, 6), (1, 100, 8), (7, 3, 7), (9, 4, 9)]
 )
 def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
     settings = make_settings(str(rows), "out")
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0, in_process=True))
     plan = replace(plan, partitions=partitions)
@@ -58,7 +57,7 @@ def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, t
 
 def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many workers there are: what numbers them is an int16."""
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
     settings = make_settings(str(rows), "out", partitions=MAX_PARTITIONS)
     plan = plan_run(settings, open_input(settings), Capacity(5_000, 16, 0))
     assert plan.source.rows // 0.1 > limits.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
@@ -137,7 +136,7 @@ def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
 
 def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = mine(rows, tmp_path / "plain", partitions=1)
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)
     spread = mine(rows, tmp_path / "spread", partitions=1, cluster={"threads_per_worker": 2})
     assert spread.edges.to_table() == plain.edges.to_table()
     assert spread.vertices.to_table() == plain.vertices.to_table()
@@ -464,7 +463,7 @@ def test_files_written_beside_a_gpu(
     rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, threads: int, files: int
 ) -> None:
     """Each thread that writes has equally many files; a worker of several threads keeps one for other tasks."""
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)
     settings = make_settings(str(rows), "out", partitions=workers)
     plan = plan_run(settings, open_input(settings), Capacity(workers, threads, 0, 10**9))
     assert (plan.buckets, plan.files) == (workers, files)
@@ -478,7 +477,7 @@ def test_ingest_on_a_gpu(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device_bytes: int, kind: str, there: bool
 ) -> None:
     """Integers that fit are cleaned there, in a bucket a partition, which several files are written from."""
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)
     if kind == "string":
         table = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
         pq.write_table(table.cast(pa.schema({"src": pa.string(), "dst": pa.string()})), tmp_path / "a.parquet")

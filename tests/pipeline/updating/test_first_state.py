@@ -38,7 +38,7 @@ def kept(result: Result) -> State:
 
 def test_the_run_peels_once(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "order_of", None)  # would peel again
-    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)
     result = mine(rows, tmp_path / "out", device="cpu", nightly={"incremental": "auto"})
     assert len(list((Path(result.path) / "edges").iterdir())) >= 4
     assert (result.edges.to_table()["support"].to_numpy() == 0).any()
