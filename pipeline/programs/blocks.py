@@ -1,8 +1,12 @@
-"""The graph in blocks: ranges of ids with about equal work, one for each worker that has enough work."""
+"""The graph in blocks: ranges of ids with about equal work, one for each worker that has enough work.
+
+Entries of blocks in files of the workers, where they do not fit memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +18,37 @@ from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Entries, delivery
 from ...tasks.programs.program import View
 from ...tasks.programs.streaming import collect_block_in_pieces, place_entries
+from ...tasks.shards import FileAllocator
 from ..cluster.engine import Engine, Future
-from ..plan.limits import program_blocks
+from ..cluster.this_worker import scratch_folder
+from ..plan.limits import FILL, SHARE_OF_PIECES, program_blocks
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
-from .files import file_allocator, task_bytes
+
+
+def task_bytes(engine: Engine) -> int | None:
+    """Bytes of entries that a task of programs has in memory, if workers keep results in files; else None."""
+    capacity = engine.capacity
+    if not engine.execution.results_in_files or not capacity.memory_bytes:
+        return None
+    return int(FILL * capacity.memory_bytes * SHARE_OF_PIECES)
+
+
+@contextmanager
+def file_allocator(resident: int | None, blocks: Sequence[Block] = ()) -> Iterator[FileAllocator | None]:
+    """Context with an allocator of arrays in files of the worker. About `resident` bytes of them, and of the entries of
+    `blocks`, stay in memory; None without a limit.
+    """
+    if resident is None:
+        yield None
+        return
+    with FileAllocator(scratch_folder(), resident) as allocator:
+        for block in blocks:
+            allocator.watch(block.rows.source)
+            if block.rows.weight is not None:
+                allocator.watch(block.rows.weight)
+        yield allocator
+
 
 VERTEX_WORK = 4
 """A superstep of PageRank takes as long for a vertex as for so many entries: 45 and 11 ps (NVIDIA H200, R-MAT 26)."""

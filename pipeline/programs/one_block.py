@@ -33,9 +33,7 @@ from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
 from .declared import DeclaredProgram
-from .making import program_of
-from .recording import TOLD, record_of
-from .vertices import find_vertices
+from .making import TOLD, find_vertices, program_of, record_of
 
 Values = dict[str, NDArray[Any]]
 """Arrays of a program's state by name, for all vertices."""

@@ -39,15 +39,11 @@ from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
-from .blocks import GraphBlocks, cut_graph, place_blocks
+from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
 from .declared import ProgramColumn, check_importable
-from .files import file_allocator, task_bytes
-from .making import identity_of, program_of, topology_limit
-from .of_edges import Supports, add_edge_columns, columns_of_edges, no_columns
-from .of_pairs import add_pairs, table_program
-from .recording import TOLD, record_of
+from .making import TOLD, find_vertices, identity_of, program_of, record_of, topology_limit
+from .results import Supports, add_edge_columns, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused
-from .vertices import find_vertices
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
-from ..programs.vertices import find_vertices
+from ..programs.making import find_vertices
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
 from .attempts import compute
@@ -134,7 +134,7 @@ def _run(run: RunContext) -> tuple[Made, Checkpoint]:
         graph = find_graph(run, checkpoint)
         find_vertices(engine, settings, run.source, graph.buckets)  # an unknown id ends the run early
         if settings.programs.vertex_programs:
-            from ..programs.of_pairs import refuse_large_table  # imports programs and their kernels
+            from ..programs.results import refuse_large_table  # imports programs and their kernels
 
             refuse_large_table(settings, int(graph.buckets.starts[-1]))
         joined = None

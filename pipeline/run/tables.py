@@ -145,7 +145,7 @@ def _with_pairs(
     """The same after the table of distances, if there is one, has been written."""
     if ran is None or ran.pairs is None:
         return published
-    from ..programs.of_pairs import publish_pairs
+    from ..programs.results import publish_pairs
 
     written = publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
     return replace(published, files=[*published.files, *written])

@@ -13,7 +13,7 @@ import pytest
 import edgemill as package
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.programs import of_pairs
+from edgemill.pipeline.programs import results
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_distance_table
 from edgemill.tasks.verify.reading import Flaw
@@ -96,7 +96,7 @@ def test_wrong_rows_are_found(result: Result, rows: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_refused(result: Result, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_pairs, "MOST_VERTICES", 57)
+    monkeypatch.setattr(results, "MOST_VERTICES", 57)
     with pytest.raises(UsageError, match=r"distances\.table: the graph has 58 vertices, .* for at most 57: leave"):
         mine(rows, tmp_path / "out", programs=("distances",), **HOW)
     assert not (tmp_path / "out").exists()

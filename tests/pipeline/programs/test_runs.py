@@ -30,9 +30,8 @@ from edgemill.pipeline.monitor.progress import Progress
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph
+from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph, task_bytes
 from edgemill.pipeline.programs.declared import every_shipped
-from edgemill.pipeline.programs.files import task_bytes
 from edgemill.pipeline.results.report import run_sections
 from edgemill.pipeline.run.inputs.up_to_date import differences
 from edgemill.tasks.verify import tables as verify_tables
