@@ -12,11 +12,11 @@ from ..run.inputs.up_to_date import fingerprint
 from ..run.inputs.vertices import open_vertices
 from ..settings.models import Settings
 from ..stages.task_engine import ThreadedEngine
-from ..updating.carrying.unchanged import REASON, digests_of, is_full_run_due, is_same
+from ..updating.beginning import start_from
+from ..updating.deciding import decide, with_samples
 from ..updating.eligibility import NotUsable, earlier_result, obstacle
 from ..updating.reading import edge_column
-from ..updating.search.deciding import decide, with_samples
-from ..updating.start import start_from
+from ..updating.unchanged import REASON, digests_of, is_full_run_due, is_same
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..monitor.events import Events
 from ..results.result import Result
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
-from ..updating.batches.needed import batch_for
+from ..updating.beginning import batch_for
 from .mine import listener, refuse_unseen_vertices
 from .temporary import new_folder
 from .update_settings import batch_part, update_settings

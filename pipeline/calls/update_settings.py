@@ -14,7 +14,7 @@ from ..programs.declared import LAMBDA, names_of, shipped_names
 from ..results.result import Result
 from ..run.inputs.run_input import accepted_input
 from ..settings.models import SECTIONS
-from ..updating.batches.needed import refuse_unclear
+from ..updating.beginning import refuse_unclear
 
 _FROM_BASE = ("partitioning", "bounding", "programs")
 """Sections of settings that are those of the result, unless they are given."""

@@ -67,7 +67,7 @@ def update(
         from ..calls.update_settings import batch_part, update_settings
         from ..results.result import Result
         from ..settings.sources import SHORT_NAMES, load_settings
-        from ..updating.batches.needed import batch_for
+        from ..updating.beginning import batch_for
 
         given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False, ())}
         assigned = assigned_names(assignments)

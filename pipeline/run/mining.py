@@ -28,7 +28,7 @@ from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
 from ..updating.carrying.collector import collector_off
-from ..updating.carrying.unchanged import Digests, Unchanged, digests_of, take_over_unchanged
+from ..updating.unchanged import Digests, Unchanged, digests_of, take_over_unchanged
 from .context import Call
 from .existing_result import clear_checkpoint, follow_up, keep_existing, outdated_by, reasons_to_replace
 from .inputs.input_record import no_triangle, report_input, with_digests
@@ -209,7 +209,7 @@ def _make(call: Call, client: Client | None, digests: Digests | None, metrics: M
         kept = take_over_unchanged(call, source, known, digests)
     if kept is None and (digests is not None or call.input.batch is not None):
         with collector_off():
-            from ..updating.carrying.beginning import Begun, begin
+            from ..updating.beginning import Begun, begin
 
         begun = begin(call, source, call.input.batch, client is not None)
         if isinstance(begun, Begun):

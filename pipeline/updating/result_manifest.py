@@ -17,7 +17,7 @@ from ..results.result import Result
 from ..run.context import Call
 from ..run.inputs.input_record import input_record
 from ..stages.ingesting import RowCounts
-from .search.deciding import Decision
+from .deciding import Decision
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,23 @@
-"""The tables of an updated result: whole files are taken over where no row changed, and all others are written."""
+"""The tables of an updated result: whole files are taken over where no row changed, and all others are written.
+
+Which files of a table an update takes over from the result before it, and how it cuts the others.
+
+Files keep their ranges of ids from night to night: a file is cut only when it has grown large. So a change in one range
+leaves the files of all others as they are.
+
+The files of the tables of groups: taken over from the earlier result where all their rows are the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -17,18 +27,119 @@ from ...tasks.ids import identity
 from ...tasks.ingest.numbering import BucketEdges, BucketIds
 from ...tasks.messages import collect
 from ...tasks.publish import lambda_columns as publish
-from ...tasks.publish.dense_tables import group_tables
+from ...tasks.publish.dense_tables import GroupTable, group_tables, write_group_file
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
+from ...tasks.storage.folders import folder_at
 from ...tasks.storage.taking_over import take_over
 from ...tasks.update.merging import NumberedGraph
+from ..output.manifest import Manifest, OutputRecord
 from ..results.result import Result
 from ..stages.ingesting import Buckets
 from ..stages.publishing import Published
 from ..stages.task_engine import ThreadedEngine
-from .file_ranges import FileRange, file_ranges, files_of
-from .groups.files import write_group_files
+from .reading import chunks
+
+FILE_ROWS = 2**18
+"""Rows of a file that is cut from a larger one. More than twice as many are cut, so that later nights rewrite less."""
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """A file of the new table."""
+
+    number: int
+    rows: slice
+    """Its rows of the table."""
+    kept: OutputRecord | None
+    """The file of the earlier result that has these rows; None if the file must be written."""
+
+
+def files_of(manifest: Manifest, table: str) -> list[OutputRecord]:
+    """The files of a table, in the order of its rows."""
+    found = (output for output in manifest.outputs if PurePosixPath(output.path).parent.name == table)
+    return sorted(found, key=lambda output: output.path)
+
+
+def file_ranges(
+    files: Sequence[OutputRecord], starts: NDArray[np.int64], rows: int, touched: NDArray[np.bool_] | None
+) -> list[FileRange]:
+    """The files of the new table of `rows` rows.
+
+    `starts` [files] are the new rows at which the range of each old file starts; there may be no file. `touched` [rows]
+    says which new rows differ from their old ones, and None that no file can be taken over.
+    """
+    found: list[FileRange] = []
+    old: Sequence[OutputRecord | None] = files or [None]
+    firsts = [0, *starts[1:].tolist()]
+    for kept, start, stop in zip(old, firsts, [*firsts[1:], rows], strict=True):
+        size = stop - start
+        if kept and touched is not None and size == kept.rows and not touched[start:stop].any():
+            found.append(FileRange(len(found), slice(start, stop), kept))
+            continue
+        for part in chunks(size, FILE_ROWS) if size > 2 * FILE_ROWS else [slice(0, size)] * bool(size):
+            found.append(FileRange(len(found), slice(start + part.start, start + part.stop), None))
+    return found or [FileRange(0, slice(0, rows), None)]
+
+
+def write_group_files(
+    how: TableFormat, tables: Sequence[GroupTable], base: Result, may_keep: bool
+) -> tuple[list[OutputFile], int]:
+    """Write the files of the tables, or take them over if `may_keep`. Returns them, and how many were taken over.
+
+    Files keep their ranges of ids, and large ones are cut, as those of edges. All files of a group are those in which
+    it is, so no file is cut within a group. Raises InputError for damage of the earlier result.
+    """
+    made, kept = [], 0
+    for table in tables:
+        for file in _whole_groups(table, _group_ranges(table, base, may_keep)):
+            if file.kept is None:
+                made.append(write_group_file(how, table, file.number, file.rows))
+                continue
+            name = f"{table.name}/part-{file.number:05d}.parquet"
+            take_over(base.place, file.kept.path, folder_at(how.folder), name)
+            made.append(OutputFile(name, file.kept.rows, file.kept.bytes, file.kept.sha256))
+            kept += 1
+    return made, kept
+
+
+def _group_ranges(table: GroupTable, base: Result, may_keep: bool) -> list[FileRange]:
+    files = [file for file in files_of(base.manifest, table.name) if file.rows]
+    with base.reading():
+        firsts = [_first_id(base, file) for file in files]
+        if firsts != sorted(firsts):  # of several buckets, which share groups
+            files, firsts = [], []
+        starts = np.searchsorted(table.ids, np.array(firsts, np.int64))
+        touched = np.ones(len(table), np.bool_)
+        stops = [*starts[1:].tolist(), len(table)]
+        for file, start, stop in zip(files, [0, *starts[1:].tolist()], stops, strict=False):
+            if may_keep and stop - start == file.rows and _has_rows(base, file, table, slice(start, stop)):
+                touched[start:stop] = False
+    return file_ranges(files, starts, len(table), touched)
+
+
+def _first_id(base: Result, file: OutputRecord) -> int:
+    with base.place.files.open(base.place.path(file.path), "rb") as opened:
+        first: int = pq.read_metadata(opened).row_group(0).column(0).statistics.min
+    return first
+
+
+def _has_rows(base: Result, file: OutputRecord, table: GroupTable, rows: slice) -> bool:
+    """Whether a file of the earlier result has these rows of the table."""
+    with base.place.files.open(base.place.path(file.path), "rb") as opened:
+        stored = pq.read_table(opened)
+    made = [pa.table(columns, schema=table.schema) for columns in table.batches(rows)]
+    return bool(stored.schema.equals(table.schema) and stored.equals(pa.concat_tables(made)))
+
+
+def _whole_groups(table: GroupTable, files: Sequence[FileRange]) -> list[FileRange]:
+    """The files, cut between two groups."""
+    starts: NDArray[np.int64] = np.searchsorted(table.ids, table.ids[[file.rows.start for file in files[1:]]])
+    bounds = [0, *starts.tolist(), len(table)]
+    found = [replace(file, rows=slice(*bounds[at : at + 2])) for at, file in enumerate(files)]
+    found = [file for file in found if file.rows.stop > file.rows.start] or found[:1]
+    return [replace(file, number=number) for number, file in enumerate(found)]
 
 
 @dataclass(frozen=True)

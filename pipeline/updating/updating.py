@@ -20,19 +20,14 @@ from ..output.manifest import Manifest, ProgramRecord
 from ..results.result import Result
 from ..run.context import Call
 from ..stages.task_engine import ThreadedEngine
-from .carrying.beginning import Begun, tell, written_otherwise
-from .carrying.unchanged import lineage_to
-from .groups.earlier import EarlierTables
-from .groups.finding import find_groups
-from .groups.vertices import vertex_values
+from .beginning import Begun, Start, keep_state, state_of, tell, written_otherwise
+from .deciding import Decision, decide, is_large, with_samples
+from .finding_lambda import FoundLambda, SavedLambda, find_lambda
+from .groups import EarlierTables, find_groups, vertex_values
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
-from .search.deciding import Decision, decide, is_large, with_samples
-from .search.finding_lambda import FoundLambda, find_lambda
-from .search.saved_lambda import SavedLambda
-from .start import Start
-from .state import keep_state, state_of
 from .tables import Earlier, OneBucket, publish_edges, publish_tables
+from .unchanged import lineage_to
 
 
 def update(call: Call, source: Source, begun: Begun) -> Manifest:

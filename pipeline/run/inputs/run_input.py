@@ -25,7 +25,7 @@ from .input_record import report_input
 
 if TYPE_CHECKING:
     from ...cluster.client import Client
-    from ...updating.batches.batch_input import BatchInput
+    from ...updating.batch import BatchInput
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -69,7 +69,7 @@ class RunInput:
         """The input, if it is an earlier result with a batch of changes."""
         if self._given is None:
             return None
-        from ...updating.batches.batch_input import BatchInput  # loads the kernels
+        from ...updating.batch import BatchInput  # loads the kernels
 
         return self._given if isinstance(self._given, BatchInput) else None
 

@@ -28,7 +28,7 @@ import lakes
 from edgemill.pipeline import InputError, Result, mine, update
 from edgemill.pipeline.frames.frame_input import FrameInput
 from edgemill.pipeline.settings.models import InputSettings
-from edgemill.pipeline.updating.batches.batch_input import BatchInput
+from edgemill.pipeline.updating.batch import BatchInput
 from edgemill.tasks.attributes import open_attributes, plan_attribute_blocks, read_attributes
 from edgemill.tasks.ids.id_types import from_internal
 from edgemill.tasks.ingest.reading import read_rows

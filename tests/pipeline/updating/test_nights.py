@@ -18,7 +18,7 @@ import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan.seconds import START_SECONDS
-from edgemill.pipeline.updating.search import deciding
+from edgemill.pipeline.updating import deciding
 
 CONFIG = Path(__file__).parents[3] / "configs" / "nightly.yaml"
 KILLED = """

@@ -262,7 +262,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise UsageError("no room")
 
-    monkeypatch.setattr("edgemill.pipeline.updating.search.saved_lambda.array_files.store", full)
+    monkeypatch.setattr("edgemill.pipeline.updating.finding_lambda.array_files.store", full)
     with pytest.raises(UsageError, match="no room"):
         tuesday()
     assert not place(tmp_path).exists() and not (tmp_path / "out").exists()
@@ -274,7 +274,7 @@ def test_dask_is_not_loaded_without_a_checkpoint(base: Result, tmp_path: Path) -
 import sys
 from edgemill.pipeline.cli import edgemill
 edgemill(["update", *sys.argv[1:], "--device", "cpu"], standalone_mode=False)
-assert "edgemill.pipeline.updating.search.saved_lambda" in sys.modules and "distributed" not in sys.modules
+assert "edgemill.pipeline.updating.finding_lambda" in sys.modules and "distributed" not in sys.modules
 """
     files = [str(base.path), "--insert", str(tmp_path / "more.parquet"), "--output", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", script, *files], check=True, timeout=120)

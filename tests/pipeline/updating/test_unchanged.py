@@ -20,9 +20,8 @@ from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.settings.models import InputSettings, Settings
 from edgemill.pipeline.settings.sources import settings_of
-from edgemill.pipeline.updating.carrying import beginning
-from edgemill.pipeline.updating.carrying.unchanged import Digests, digests_of, is_same
-from edgemill.pipeline.updating.search import deciding
+from edgemill.pipeline.updating import beginning, deciding
+from edgemill.pipeline.updating.unchanged import Digests, digests_of, is_same
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests
 from edgemill.tasks.inputs.open_source import open_source

@@ -1,32 +1,81 @@
-"""A night whose input and settings are those of an earlier result: all its files become those of the new result."""
+"""Where the state of results is, and its files as they are.
+
+Calls in other threads, beside the rest of an update.
+
+A night whose input and settings are those of an earlier result: all its files become those of the new result.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeVar
 
-from ....tasks.errors import EdgemillError, StoreLost
-from ....tasks.inputs.digests import file_digests
-from ....tasks.inputs.sources import Source
-from ....tasks.publish.writing import OutputFile
-from ....tasks.storage.folders import Folder
-from ....tasks.storage.taking_over import take_over
-from ....tasks.update.state_index import NoState
-from ...nightly.lineage import Lineage, lineage_of
-from ...nightly.night import refuse_few_edges
-from ...output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
-from ...results.result import Result
-from ...run.context import Call
-from ...run.inputs.input_record import input_record
-from ...run.inputs.up_to_date import differences
-from ...settings.models import Settings
-from ..beside import beside
-from ..eligibility import NotUsable, earlier_result
-from .state_files import move_state
+from ...tasks.errors import EdgemillError, StoreLost
+from ...tasks.inputs.digests import file_digests
+from ...tasks.inputs.sources import Source
+from ...tasks.publish.writing import OutputFile
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.storage.taking_over import take_over
+from ...tasks.update.state_index import FOLDER, NoState, carry_state, has_state
+from ..messages.exits import message
+from ..monitor.events import Events
+from ..nightly.lineage import Lineage, lineage_of
+from ..nightly.night import refuse_few_edges
+from ..output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
+from ..output.staging import Staging
+from ..results.result import Result
+from ..run.context import Call
+from ..run.inputs.input_record import input_record
+from ..run.inputs.up_to_date import differences
+from ..settings.models import Settings
+from .eligibility import NotUsable, earlier_result
+
+
+def state_place(settings: Settings, place: Folder, run: str) -> Folder:
+    """The folder of the state of the result of `run`, whose files are at `place`."""
+    own = settings.nightly.state
+    if own is None:
+        return place.subfolder(FOLDER)
+    return folder_at(own, settings.output.storage_options).subfolder(run)
+
+
+def state_found(settings: Settings, result: Result) -> Folder:
+    """The folder of the state of a result. Raises NoState."""
+    places = [result.place.subfolder(FOLDER), result.place.subfolder(f"edgemill-{result.manifest.run}/{FOLDER}")]
+    if settings.nightly.state is not None:
+        places.insert(0, state_place(settings, result.place, result.manifest.run))
+    for place in places:
+        try:
+            if has_state(place):
+                return place
+        except (EdgemillError, OSError) as error:
+            raise NoState(f"the state in {place} cannot be read: {message(error)}") from error
+    raise NoState("the earlier result has no state")
+
+
+def move_state(settings: Settings, base: Result, staging: Staging, events: Events) -> None:
+    """Take the files of the state of `base` over to the same result of this run. Raises NoState if there is none."""
+    source, target = state_found(settings, base), state_place(settings, staging.tables, events.run_id)
+    carry_state(source, target, events.run_id)
+    events.emit("state_written", place=str(target), bytes=0)
+
+
+T = TypeVar("T")
+
+
+def beside(call: Callable[[], T]) -> Future[T]:
+    """The outcome of a call in a thread of its own. The process ends only once it is there."""
+    pool = ThreadPoolExecutor(1)
+    outcome = pool.submit(call)
+    pool.shutdown(wait=False)
+    return outcome
+
 
 Digests = Future[list[str] | None]
 """Digest of each file of an input; None for an input that has none."""

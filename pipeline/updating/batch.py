@@ -1,37 +1,74 @@
-"""The input of `edgemill update`: an earlier result, and edges to insert and to delete."""
+"""Rows of a graph as the files of an input.
+
+The input of `edgemill update`: an earlier result, and edges to insert and to delete.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ....tasks.errors import InputError
-from ....tasks.ids import identity
-from ....tasks.ids.display import type_name
-from ....tasks.ingest.directions import DOWN, UP
-from ....tasks.inputs.columns import id_kind, is_uuid
-from ....tasks.inputs.formats.form import Form
-from ....tasks.inputs.formats.formats import is_text
-from ....tasks.inputs.sources import Frame, Source, plan_blocks
-from ....tasks.storage.folders import Folder
-from ....tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
-from ....tasks.update.programs.arcs import Arcs, Rows, rows_after
-from ....tasks.update.state import State
-from ...frames.input_object import InputObject
-from ...monitor.events import Events
-from ...output.manifest import BATCH
-from ...results.result import Result
-from ...settings.models import BLOCK_ROWS, IngestSettings, InputSettings
-from ...stages.ingesting import RowCounts
-from ...stages.task_engine import SequentialEngine, ThreadedEngine
-from ..reading import ReadGraph, no_graph, read_graph
-from .stored_rows import store_rows
+from ...tasks.errors import InputError
+from ...tasks.ids import identity
+from ...tasks.ids.display import type_name
+from ...tasks.ids.id_types import from_internal
+from ...tasks.ingest.directions import DOWN, UP
+from ...tasks.inputs.columns import id_kind, is_uuid
+from ...tasks.inputs.formats.form import Form
+from ...tasks.inputs.formats.formats import is_text
+from ...tasks.inputs.open_source import open_source
+from ...tasks.inputs.sources import Frame, Source, plan_blocks
+from ...tasks.publish.writing import VALUE_COLUMNS
+from ...tasks.storage.folders import Folder
+from ...tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
+from ...tasks.update.programs.arcs import Arcs, Rows, rows_after
+from ...tasks.update.state import State
+from ..frames.input_object import EdgeBatches, InputObject
+from ..frames.row_groups import FOLDER, write_rows
+from ..monitor.events import Events
+from ..output.manifest import BATCH
+from ..results.result import Result
+from ..settings.models import BLOCK_ROWS, IngestSettings, InputSettings
+from ..stages.ingesting import RowCounts
+from ..stages.task_engine import SequentialEngine, ThreadedEngine
+from .reading import ReadGraph, no_graph, read_graph
+
+_STEP = 2**20
+"""Rows that are made at once."""
+
+
+def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Form, folder: Folder) -> Source:
+    """Write rows below `folder`, with the columns `ends` of ids, and open them. A vertex that no row has gets one from
+    itself to itself. `form` says what the rows have. Raises UsageError, OutOfRoom.
+    """
+    if folder.is_local:
+        Path(folder.url, FOLDER).mkdir(0o700)
+    weights = form.weights if rows.weight is not None else None
+    names = [*ends] if weights is None else [*ends, weights.column]
+    types = [id_type, id_type] if weights is None else [id_type, id_type, pa.float64()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    write_rows(folder, 0, EdgeBatches(schema, _batches(rows, schema)))
+    files = folder.subfolder(FOLDER)
+    return open_source(files.url, *ends, files.options, VALUE_COLUMNS, form=form)
+
+
+def _batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows, a few at a time: ids of a whole column may be more text than an array of Arrow holds."""
+    alone = rows.alone
+    source, target = (np.concatenate([end, alone]) for end in (rows.source, rows.target))
+    weight = None if len(schema) == 2 or rows.weight is None else np.concatenate([rows.weight, np.zeros(len(alone))])
+    for first in range(0, len(source), _STEP):
+        piece = slice(first, first + _STEP)
+        ends = [from_internal(identity.take(rows.ids, end[piece]), schema.field(0).type) for end in (source, target)]
+        yield pa.record_batch(ends if weight is None else [*ends, pa.array(weight[piece])], schema=schema)
+
 
 _TYPES_OF_TEXT = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string
 """Tests for types of ids that can be read from text."""

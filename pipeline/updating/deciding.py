@@ -1,4 +1,9 @@
-"""Whether λ is found from what changed, or from nothing."""
+"""Whether λ is found from what changed, or from nothing.
+
+λ of the new graph: whether it is found from what changed, the search, and its result in a checkpoint.
+
+May import what `updating` may. Start with `finding_lambda`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.runtime.threads import kernel_threads
-from ....tasks.update.merging import Change
-from ....tasks.update.order import Order
-from ...plan.seconds import MEASURED_THREADS, START_SECONDS, predicted_seconds
-from ...results.result import Result
+from ...kernels.runtime.threads import kernel_threads
+from ...tasks.update.merging import Change
+from ...tasks.update.order import Order
+from ..plan.seconds import MEASURED_THREADS, START_SECONDS, predicted_seconds
+from ..results.result import Result
 
 BUDGET = 0.25
 """Share of the predicted time of a run from nothing, without its start, that an update may take before it gives up."""
@@ -87,7 +92,7 @@ def supports_follow(change: Change, base: Result, support: NDArray[np.int32]) ->
 
 def is_large(change: Change) -> bool:
     """Whether so much has changed that a run replays samples before it decides."""
-    from ....tasks.update.estimating import FEWEST  # loads the kernels
+    from ...tasks.update.estimating import FEWEST  # loads the kernels
 
     return change.size > max(FEWEST, SAMPLED_FROM * change.before.edges)
 
@@ -97,8 +102,8 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     most = decision.most_work
     if most is None or order is None or not change.size:
         return decision
-    from ....tasks.update.estimating import estimate_work
-    from ....tasks.update.warm import warm_updates
+    from ...tasks.update.estimating import estimate_work
+    from ...tasks.update.warm import warm_updates
 
     warm_updates(threads)
     with kernel_threads(threads):
