@@ -11,7 +11,7 @@ from ..estimates.estimating import estimate_graph
 from ..estimates.figures import GraphFigures
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
-from ..run.inputs.run_input import accepted_input
+from ..run.input import accepted_input
 from ..settings.sources import by_name, settings_of
 from .keywords import Keywords
 from .temporary import TemporaryFolder

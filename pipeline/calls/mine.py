@@ -16,7 +16,7 @@ from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events, Listener
 from ..results.notebook.kernel import shows_html
 from ..results.result import Result
-from ..run.inputs.run_input import accepted_input
+from ..run.input import accepted_input
 from ..run.mining import mine_settings
 from ..settings.models import Settings
 from ..settings.sources import by_name, settings_of

@@ -8,8 +8,8 @@ from typing import Literal
 from ...tasks.inputs.sources import Source
 from ..monitor.events import Events
 from ..nightly.night import Night
-from ..run.inputs.up_to_date import fingerprint
-from ..run.inputs.vertices import open_vertices
+from ..run.existing_result import fingerprint
+from ..run.input import open_vertices
 from ..settings.models import Settings
 from ..stages.task_engine import ThreadedEngine
 from ..updating.beginning import start_from

@@ -12,7 +12,7 @@ from ..frames.input_object import InputObject
 from ..frames.path_list import PathList
 from ..programs.declared import LAMBDA, names_of, shipped_names
 from ..results.result import Result
-from ..run.inputs.run_input import accepted_input
+from ..run.input import accepted_input
 from ..settings.models import SECTIONS
 from ..updating.beginning import refuse_unclear
 

@@ -24,7 +24,7 @@ from ..programs.blocks import GraphBlocks, cut_graph, place_blocks
 from ..programs.running import run_on_blocks, warm_programs
 from ..run.context import Call, RunContext
 from ..run.full import planned, restored
-from ..run.inputs.run_input import RunInput, refuse_overlap
+from ..run.input import RunInput, refuse_overlap
 from ..settings.models import ProgramsSettings, Settings
 from ..stages import ingesting, partitioning
 from ..stages.exchange import exchange, send

@@ -16,7 +16,7 @@ from ..output.delta import DeltaTables
 from ..output.staging import Staging
 from ..results.result import Result
 from ..settings.models import Settings
-from .inputs.run_input import RunInput
+from .input import RunInput
 
 if TYPE_CHECKING:  # a call that computes nothing loads neither Dask nor the kernels
     from ...tasks.attributes import AttributeSource

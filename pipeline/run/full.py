@@ -1,10 +1,36 @@
 """A run that computes everything, on a cluster.
 
 It composes the rooms of the pipeline, so it imports more modules of the project than other modules do.
+
+Attempts to compute all values and write the tables, until one succeeds.
+
+Compilation of the kernels by every worker, before the first stage is timed.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ...tasks.device import MemorySpace
+from ...tasks.errors import StateLost
+from ...tasks.ids.order import MANY
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.warm import load_packing
+from ..bounding.bounding_checkpoint import BoundingCheckpoint
+from ..checkpoint.checkpoint import Checkpoint, Graph
+from ..cluster.engine import Engine
+from ..cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
+from ..cluster.workers.kernel_loading import FEWEST_THREADS
+from ..nightly.lineage import Lineage, lineage_from, lineage_of
+from ..plan.plan import Plan
+from ..programs.saving import KeptPrograms
+from ..results.report.run_report import import_early
+from .context import RunContext
+from .tables import Made, make_tables
+
+if TYPE_CHECKING:
+    from ...kernels.runtime.side_by_side import WarmUp
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -18,7 +44,6 @@ from ..checkpoint.made_of import made_of
 from ..cluster.client import Client
 from ..cluster.connecting.arrival import await_workers
 from ..cluster.connecting.start import connect
-from ..cluster.engine import Engine
 from ..cluster.execution import Execution
 from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
@@ -26,20 +51,136 @@ from ..cluster.workers.kernel_loading import KernelLoading
 from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
-from ..plan.plan import Plan
 from ..programs.making import find_vertices
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
-from .attempts import compute
 from .cluster_observers import monitored
 from .context import Call, RunContext
 from .graph import find_graph
-from .result_manifest import plan_record
-from .tables import Made
-from .warming import warm_workers
+from .tables import Made, plan_record
 
 if TYPE_CHECKING:
     from ..monitor.metrics import Metrics
+
+MAX_ATTEMPTS = 3
+"""Most consecutive attempts that lose a worker and reach no later checkpoint or exchange than the previous attempt."""
+
+
+def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Made:
+    """Bound, run programs, extract and publish.
+
+    If a worker is lost with its state, the next attempt resumes from the last checkpoint. Raises StateLost after
+    MAX_ATTEMPTS without progress.
+    """
+    if run.settings.output.report:
+        import_early()
+
+    @cache
+    def lineage() -> Lineage:
+        base = None if run.call.night is not None else _base(run)
+        if base is not None:
+            found = lineage_from(base, run.source.id_type, run.events)
+        else:
+            found = lineage_of(run.call.night, run.source.id_type, run.events)
+        run.call.reads(found.before)
+        return found
+
+    events = run.events
+    how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}
+    holding = run.engine.for_tasks(max(1, len(graph.subgraphs))).for_partitions()
+    progress = BoundingCheckpoint(checkpoint, graph, holding, events, how, run.plan.ingest_in_parts)
+    # A search builds rows before it begins, also when it starts again. It was not timed yet, so it counts as the
+    # triangles do, which are found in such rows.
+    progress.stop_seconds = sum(own.seconds for own in events.stages if own.stage == "triangulate")
+    programs = KeptPrograms(checkpoint, graph, run.engine, events)
+    exchanges, saves, attempts = -1, 0, 0
+    while True:
+        try:
+            return make_tables(run, graph, progress, programs, lineage)
+        except StateLost as error:
+            # Peeling makes no exchanges, so only its checkpoints show progress.
+            now = progress.saves + programs.progress
+            attempts = 1 if len(events.exchanges) > exchanges or now > saves else attempts + 1
+            exchanges, saves = max(exchanges, len(events.exchanges)), now
+            if attempts == MAX_ATTEMPTS:
+                raise
+            events.emit("rolled_back", **events.reached)
+            error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures
+
+
+def _base(run: RunContext) -> Folder | None:
+    """The earlier result that the run was to start from, if the call names one."""
+    settings, batch = run.settings, run.call.input.batch
+    if batch is not None:
+        return batch.base.place
+    previous = settings.nightly.previous
+    return None if previous is None else folder_at(previous, settings.output.storage_options)
+
+
+def warm_workers(run: RunContext) -> None:
+    """Make every worker compile the kernels of the run, or load them from its cache.
+
+    One process with several threads loads most kernels for CPUs while rows are read; see `KernelLoading`.
+    The first worker of a machine compiles kernels for GPUs, and the others load them. A worker whose GPU kernels were
+    all compiled before loads those first that its threads would load at the same time. It loads those for λ in the
+    background.
+    """
+    engine, plan = run.engine, run.plan
+    with run.events.stage("compile", 0):
+        reports: list[WarmUp] = []
+        if engine.capacity.device_bytes:
+            reports = _warm_gpus(engine, plan)
+        elif plan.finds_lambda:
+            from ...kernels.runtime.warm import parts_for, warm  # loads Numba
+
+            text, many, in_process = plan.source.kind == "string", plan.edges >= MANY, engine.capacity.in_process
+            if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
+                run.loading.start(engine, parts_for(plan.method, 1, text, many))
+            else:
+                bands = plan.in_bands or plan.bands_on > 1
+                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands
+                reports = engine.on_every_worker(warm, *own)
+            if plan.in_shards:
+                from ...tasks.shards import warm_shards  # imports shards and their kernels
+
+                engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
+            if plan.in_bands or plan.bands_on > 1:
+                from ..bounding.peel_bands import load_bands  # imports kernels of bands
+
+                engine.on_every_worker(load_bands, MemorySpace.HOST)
+        if run.settings.programs.vertex_programs:
+            from ..programs.running import warm_programs
+
+            warm_programs(engine, run.settings, plan.programs.blocks if plan.programs else 1)
+    if not run.loading.is_pending:
+        run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
+
+
+def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
+    needed = Needed(
+        plan.method if plan.finds_lambda else None,
+        plan.partitions > 1,
+        plan.is_whole,
+        plan.compact_rows,
+        plan.ingest_on_device,
+        plan.source.kind == "string",
+        plan.in_bands,
+    )
+    if not all(engine.on_every_worker(is_prepared, needed)):
+        return engine.on_every_worker(prepare, needed, engine.capacity.threads)
+    if plan.ingest_on_device:
+        engine.on_every_worker(load_packing, MemorySpace.DEVICE)
+    else:
+        from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
+
+        engine.on_every_worker(load_parts, sorted(BY_STAGE["read"]))
+    if plan.finds_lambda and plan.is_whole and engine.capacity.threads > 1:  # while rows are read
+        engine.leave_to_workers("load", run_cliques, needed)
+        if plan.in_bands:
+            from ..bounding.peel_bands import load_bands  # imports kernels of bands
+
+            engine.leave_to_workers("load", load_bands, MemorySpace.DEVICE)
+    return []
 
 
 def run_in_full(

@@ -1,10 +1,19 @@
 """One run, from settings to a published result. What computes is imported when it is needed: `full`, or `updating`.
 
 It composes the rooms of the pipeline, so it imports more modules of the project than other modules do.
+
+Imports of many modules without Python's cycle collector.
+
+A night without change: the files of an earlier result become those of today's.
+
+`unchanged` decides by the input's files and settings, before Dask and the kernels are imported. `beginning` compares
+rows, and loads kernels only where many of them differ. The rooms `tasks.update.state_index` and `tasks.storage` have
+what both need of files. Start with `unchanged`.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,20 +36,34 @@ from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
-from ..updating.carrying.collector import collector_off
 from ..updating.unchanged import Digests, Unchanged, digests_of, take_over_unchanged
 from .context import Call
-from .existing_result import clear_checkpoint, follow_up, keep_existing, outdated_by, reasons_to_replace
-from .inputs.input_record import no_triangle, report_input, with_digests
-from .inputs.run_input import RunInput, refuse_overlap
-from .inputs.up_to_date import fingerprint
-from .inputs.vertices import open_vertices
+from .existing_result import clear_checkpoint, fingerprint, follow_up, keep_existing, outdated_by, reasons_to_replace
+from .input import RunInput, no_triangle, open_vertices, refuse_overlap, report_input, with_digests
 from .observers import check_performance_report, serve_metrics
 
 if TYPE_CHECKING:
     from ...tasks.attributes import AttributeSource
     from ..cluster.client import Client
     from ..monitor.metrics import Metrics
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Disable the cycle collector while the block imports modules: each collection visits all objects of all modules.
+
+    If this process has frozen objects, as the command does, those of the modules are frozen, too: later collections
+    then leave them out.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_freeze_count():
+            gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def mine_settings(

@@ -15,7 +15,7 @@ from ...tasks.update.merging import Change
 from ..output.manifest import Counts, DenseRecord, Manifest, ProgramRecord, TracksRecord, UpdateRecord, versions
 from ..results.result import Result
 from ..run.context import Call
-from ..run.inputs.input_record import input_record
+from ..run.input import input_record
 from ..stages.ingesting import RowCounts
 from .deciding import Decision
 

@@ -31,8 +31,8 @@ from ..output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord
 from ..output.staging import Staging
 from ..results.result import Result
 from ..run.context import Call
-from ..run.inputs.input_record import input_record
-from ..run.inputs.up_to_date import differences
+from ..run.existing_result import differences
+from ..run.input import input_record
 from ..settings.models import Settings
 from .eligibility import NotUsable, earlier_result
 

@@ -143,7 +143,7 @@ def checkpoint(home: Path) -> Document:
             raise ClusterLost("planted")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("edgemill.pipeline.run.bounding.bound", lose)
+            patch.setattr("edgemill.pipeline.run.tables.bound", lose)
             assert CliRunner().invoke(edgemill, run).exit_code == 4
         (home / "new.failed.log.jsonl").unlink()
         place.rename(kept)

@@ -22,7 +22,7 @@ from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.run.attempts import MAX_ATTEMPTS
+from edgemill.pipeline.run.full import MAX_ATTEMPTS
 from trials import Trials
 
 HOW: dict[str, Any] = {"device": "cpu", "partitions": 4}

@@ -27,7 +27,7 @@ from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.cluster.watchdog import workers_of
-from edgemill.pipeline.run.attempts import MAX_ATTEMPTS
+from edgemill.pipeline.run.full import MAX_ATTEMPTS
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.tasks.generate.generate import generate
 from hosts import hosts

@@ -23,7 +23,7 @@ from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.checkpoint.files import opened
 from edgemill.pipeline.checkpoint.made_of import _files
-from edgemill.pipeline.run.inputs.up_to_date import fingerprint
+from edgemill.pipeline.run.existing_result import fingerprint
 from edgemill.pipeline.settings.models import CheckpointSettings
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
@@ -48,7 +48,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, **settings: An
         raise ClusterLost("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr("edgemill.pipeline.run.bounding.bound", lose)
+        patch.setattr("edgemill.pipeline.run.tables.bound", lose)
         with pytest.raises(ClusterLost, match="planted") as caught:
             again(rows, out, **({"checkpoint": ALWAYS} | settings))
     return caught.value

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from edgemill.pipeline.updating.carrying.collector import collector_off
+from edgemill.pipeline.run.mining import collector_off
 
 PROGRAM = """
 import os, sys

@@ -148,7 +148,7 @@ def test_a_checkpoint_that_is_refused(
     tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch, pytest.raises(InterruptedError):
-        patch.setattr("edgemill.pipeline.run.bounding.bound", Mock(side_effect=InterruptedError))
+        patch.setattr("edgemill.pipeline.run.tables.bound", Mock(side_effect=InterruptedError))
         mine(settings["input"]["path"], tmp_path / "out", **without_paths(settings))
     assert_untold(tmp_path)
     for file in (tmp_path / "kept").rglob("*.zip"):

@@ -14,7 +14,7 @@ from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.plan import PlanFacts
-from edgemill.pipeline.run import bounding
+from edgemill.pipeline.run import tables
 from edgemill.pipeline.stages import ingesting, partitioning, publishing
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
@@ -112,7 +112,7 @@ def test_edges_move_again_when_a_run_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(f"edgemill.pipeline.stages.{stage}", lose)
         if stage == "publishing.collect_results":
-            patch.setattr("edgemill.pipeline.run.bounding.collect_results", lose)
+            patch.setattr("edgemill.pipeline.run.tables.collect_results", lose)
         with pytest.raises(ClusterLost, match="planted"):
             mine(rows, tmp_path / "out", **how)
     before = len(moves)
@@ -129,7 +129,7 @@ def test_edges_are_not_encoded_early_where_the_gpu_needs_the_room(compact_rows: 
     engine = SimpleNamespace(capacity=SimpleNamespace(device_bytes=1, threads=16))
     run: Any = SimpleNamespace(engine=engine, plan=plan)
     graph: Any = SimpleNamespace(buckets=None, partitions=None)
-    assert bounding._early_edges(run, graph) is None
+    assert tables._early_edges(run, graph) is None
     plan.compact_rows = plan.ingest_in_parts = False
     with pytest.raises(AttributeError):  # goes on to the supports
-        bounding._early_edges(run, graph)
+        tables._early_edges(run, graph)

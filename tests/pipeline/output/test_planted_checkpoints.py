@@ -121,7 +121,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **settings: Any) -> N
         raise ClusterLost("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr("edgemill.pipeline.run.bounding.bound", lose)
+        patch.setattr("edgemill.pipeline.run.tables.bound", lose)
         with pytest.raises(ClusterLost, match="planted"):
             run(tmp_path, **settings)
 

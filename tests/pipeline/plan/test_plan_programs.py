@@ -22,7 +22,7 @@ from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms
 from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS
 from edgemill.pipeline.results.summary.plan_document import plan_document
-from edgemill.pipeline.run.result_manifest import plan_record
+from edgemill.pipeline.run.tables import plan_record
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.programs.shipped.components import Components

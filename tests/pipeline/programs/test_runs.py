@@ -33,7 +33,7 @@ from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph, task_bytes
 from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.results.report import run_sections
-from edgemill.pipeline.run.inputs.up_to_date import differences
+from edgemill.pipeline.run.existing_result import differences
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw

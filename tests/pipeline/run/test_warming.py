@@ -18,7 +18,7 @@ from edgemill.kernels.runtime.warm import load_parts, parts_for
 from edgemill.pipeline.cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
 from edgemill.pipeline.cluster.workers.kernel_loading import KernelLoading
 from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.run import warming
+from edgemill.pipeline.run import full
 from edgemill.tasks.warm import load_packing
 
 
@@ -56,10 +56,10 @@ def test_compiled_kernels_are_loaded_as_the_run_needs_them(
         in_bands=False,
     )
     first: Any = Workers(compiled=False)
-    warming._warm_gpus(first, plan)
+    full._warm_gpus(first, plan)
     assert first.called == [is_prepared, prepare]
     later: Any = Workers(compiled=True)
-    assert warming._warm_gpus(later, plan) == []
+    assert full._warm_gpus(later, plan) == []
     for_reading = load_packing if on_device else load_parts
     assert later.called == [is_prepared, for_reading, *[run_cliques] * (finds_lambda and partitions == 1)]
 

@@ -1,7 +1,35 @@
-"""The input of one run: it is opened once, written to files first if it is a frame, and named in errors."""
+"""The input in the manifest, the log and the terminal.
+
+The table of attributes of vertices that a run joins, opened by its footers.
+
+The input of one run: it is opened once, written to files first if it is a frame, and named in errors.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ...tasks.ids.display import type_name
+from ...tasks.inputs.sources import Frame, Source
+from ...tasks.storage.passwords import without_passwords
+from ..monitor.events import Events
+from ..output.manifest import (
+    Counts,
+    FrameRecord,
+    InputFile,
+    InputRecord,
+    LayoutRecord,
+    TableRecord,
+    WeightRecord,
+    WhereRecord,
+)
+from ..settings.models import Settings
+
+if TYPE_CHECKING:
+    from ...tasks.attributes import AttributeSource
 import os
 import re
 from collections.abc import Iterator
@@ -9,23 +37,122 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ....tasks.errors import EdgemillError, InputError, UsageError
-from ....tasks.inputs.sources import Source
-from ....tasks.storage.folders import Folder, folder_at
-from ...frames.frame_input import FrameInput, is_frame_input
-from ...frames.input_object import InputObject
-from ...frames.opening import open_input, refuse_few_rows
-from ...frames.path_list import PathList
-from ...frames.row_groups import FOLDER
-from ...monitor.events import Events
-from ...output.staging import Staging
-from ...settings.models import Settings
-from ...settings.overlap import refuse_input_overlap
-from .input_record import report_input
+from ...tasks.errors import EdgemillError, InputError, UsageError
+from ...tasks.storage.folders import Folder, folder_at
+from ..frames.frame_input import FrameInput, is_frame_input
+from ..frames.input_object import InputObject
+from ..frames.opening import open_input, refuse_few_rows
+from ..frames.path_list import PathList
+from ..frames.row_groups import FOLDER
+from ..output.staging import Staging
+from ..settings.overlap import refuse_input_overlap
 
 if TYPE_CHECKING:
-    from ...cluster.client import Client
-    from ...updating.batch import BatchInput
+    from ..cluster.client import Client
+    from ..updating.batch import BatchInput
+
+
+def input_record(source: Source, isolated: bool = False, notes: Sequence[str] = ()) -> InputRecord:
+    """The record of an input, without its fingerprint. `isolated`: whether listed vertices without edges count;
+    `notes`: what was seen in its rows.
+    """
+    where, layout = source.where, source.layout
+    return InputRecord(
+        files=[]
+        if source.frame is not None
+        else [
+            InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows if source.is_counted else None)
+            for f in source.files
+        ],
+        id_type=type_name(source.id_type),
+        source_column=source.source_column,
+        target_column=source.target_column,
+        table=None if source.table is None else TableRecord(**asdict(source.table)),
+        frame=None if source.frame is None else frame_record(source.frame, source.rows),
+        format=source.format,
+        layout=None if layout is None else LayoutRecord(**layout.facts()),
+        where=None
+        if where is None
+        else WhereRecord(
+            condition=where.condition.text,
+            types={name: str(kind) for name, kind in where.types},
+            files_left_out=source.files_left_out,
+        ),
+        bipartite=source.bipartite,
+        directed=source.directed,
+        weights=None
+        if source.weights is None
+        else WeightRecord(column=source.weights.column, repeats=source.weights.repeats),
+        isolated=isolated,
+        notes=[without_passwords(note) for note in (*source.notes, *notes)],
+    )
+
+
+def with_digests(record: InputRecord, digests: Sequence[str]) -> InputRecord:
+    """The record with the SHA-256 of each file."""
+    files = [file.model_copy(update={"sha256": one}) for file, one in zip(record.files, digests, strict=True)]
+    return record.model_copy(update={"files": files})
+
+
+def frame_record(frame: Frame, rows: int) -> FrameRecord:
+    """The record of a frame with `rows` rows."""
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
+    )
+
+
+def report_input(source: Source, events: Events, notes: Sequence[str]) -> None:
+    """Emit an event that says how the input is read, and `notes` on what was guessed about it."""
+    where, layout = source.where, source.layout
+    events.emit(
+        "input",
+        format=source.format,
+        files=len(source.files),
+        columns=[source.source_column, source.target_column],
+        id_type=type_name(source.id_type),
+        layout=None if layout is None else layout.facts(),
+        where=None if where is None else where.condition.text,
+        files_left_out=source.files_left_out,
+        bipartite=source.bipartite,
+        directed=source.directed,
+        weights=None if source.weights is None else source.weights.column,
+    )
+    for note in notes:
+        events.emit("note", text=without_passwords(note))
+
+
+def no_triangle(counts: Counts, events: Events) -> list[str]:
+    """The note for a graph with edges and without triangles; empty for other graphs. Emits the note as well."""
+    if counts.triangles != 0 or not counts.edges:
+        return []
+    note = (
+        "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "
+        "people and what they bought, never has one; docs/inputs.md says what to do with such a table"
+    )
+    events.emit("note", text=note)
+    return [note]
+
+
+def open_vertices(settings: Settings, source: Source) -> AttributeSource | None:
+    """Open the attributes of vertices that the settings name, by their footers; None without such a setting.
+
+    Raises InputError like `open_attributes`.
+    """
+    own = settings.input
+    if own.vertices is None:
+        return None
+    from ...tasks.attributes import open_attributes  # loads the kernels
+
+    return open_attributes(
+        own.vertices,
+        source.id_type,
+        id_column=own.vertex_id,
+        columns=own.vertex_columns,
+        label=own.vertex_label,
+        storage_options=own.storage_options,
+        only_ids=own.isolated,
+    )
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -69,7 +196,7 @@ class RunInput:
         """The input, if it is an earlier result with a batch of changes."""
         if self._given is None:
             return None
-        from ...updating.batch import BatchInput  # loads the kernels
+        from ..updating.batch import BatchInput  # loads the kernels
 
         return self._given if isinstance(self._given, BatchInput) else None
 
@@ -77,7 +204,7 @@ class RunInput:
         """The opened `source` with files that hold its edges. Those of a batch of changes are written now."""
         if self.batch is None or source.files:
             return source
-        from ...updating.reading import graph_of_result
+        from ..updating.reading import graph_of_result
 
         self._source = self.batch.written(source, graph_of_result(self.batch.base), self._place)
         self._tell(self._source)
@@ -96,7 +223,7 @@ class RunInput:
                     refuse_few_rows(self._source, self._settings.input.least_rows)
             self._refuse_names(self._source)
             if self._source.weights is not None:
-                from ...programs.making import refuses_negative_weights
+                from ..programs.making import refuses_negative_weights
 
                 weights = replace(self._source.weights, nonnegative=refuses_negative_weights(self._settings))
                 self._source = replace(self._source, weights=weights)
@@ -145,7 +272,7 @@ class RunInput:
         return re.sub(rf"{re.escape(str(self._place.subfolder(FOLDER)))}(/part-[0-9]+\.parquet)?", name, text)
 
     def _compute(self, *tasks: Any) -> Any:
-        from ...cluster.client import compute
+        from ..cluster.client import compute
 
         return compute(self._client, tasks)
 
