@@ -18,7 +18,7 @@ from ...tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_
 from ...tasks.bound.intervals import Intervals
 from ...tasks.bound.shared import Iteration
 from ...tasks.graph.subgraph import Subgraph
-from ..cluster.carriers.communicator import Communicator
+from ..cluster.carriers import Communicator
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..output.manifest import ExchangeRecord

@@ -35,10 +35,9 @@ from ...tasks.errors import ClusterLost, StateLost, UsageError
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.shards import Carrier
 from ...tasks.shards.carriers.gpu_memory import GpuMemoryCarrier, between_gpus
-from ..cluster.carriers.choice import CarrierSetting
-from ..cluster.carriers.communicator import Communicator
+from ..cluster.carriers import CarrierSetting, Communicator
 from ..cluster.engine import GPU, Engine, Future
-from ..cluster.hosts import by_host, cores_here
+from ..cluster.execution import by_host, cores_here
 from ..cluster.session import kernel_threads_of
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..output.manifest import BandsRecord

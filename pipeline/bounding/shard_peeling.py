@@ -21,8 +21,7 @@ from ...tasks.bound.intervals import Intervals
 from ...tasks.shards import Figures, FileAllocator, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
 from ...tasks.shards.gpu.transport_names import MAILBOXES, NCCL
 from ...tasks.shards.local_groups import peel_groups
-from ..cluster.carriers.choice import CarrierKind
-from ..cluster.carriers.communicator import Communicator
+from ..cluster.carriers import CarrierKind, Communicator
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter, scratch_folder
 from ..output.manifest import ExchangeRecord, ShardsRecord

@@ -281,7 +281,7 @@ def warm(parts: tuple[str, ...]) -> None:
     edgemill's own kernels for all usual GPUs. If there is a GPU it also compiles CuPy's, else the first run does.
     """
     from ..cluster.workers.compiling import PARTS
-    from ..cluster.workers.gpu_kernels import has_cupy
+    from ..cluster.workers.kernels import has_cupy
 
     if unknown := [part for part in parts if part not in PARTS]:
         raise click.UsageError(f"there is no part {unknown[0]!r}: name some of {', '.join(PARTS)}")

@@ -13,8 +13,7 @@ from distributed.scheduler import NoValidWorkerError, NoWorkerError
 from ...tasks.errors import ClusterLost, EdgemillError, OutOfRoom
 from ..messages.wording import format_bytes
 from .execution import Execution
-from .task_calls import TaskOutOfRoom
-from .workers.broken_gpu import broken_gpu_message
+from .task_calls import TaskOutOfRoom, broken_gpu_message
 
 _RESTARTS = "worker-restart-memory"
 """Dask's topic for workers that exceeded their memory limit and were ended by their nannies."""

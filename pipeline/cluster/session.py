@@ -17,14 +17,12 @@ from ... import kernels
 from ...kernels.runtime.device import Device
 from ...tasks.errors import ClusterLost, UsageError
 from .batching import shorten_interval
-from .connecting.arrival import await_workers, tell_nobody
-from .execution import GPU, KERNEL_THREADS, PART_OF_GPU, WHOLE_GPU, Capacity, Execution
+from .connecting.connect import await_workers, tell_nobody
+from .execution import GPU, KERNEL_THREADS, PART_OF_GPU, WHOLE_GPU, Capacity, Execution, by_host, cores_here
 from .failures import Failures
-from .hosts import by_host, cores_here
-from .task_calls import TaskCall
+from .task_calls import TaskCall, broken_gpu_message
 from .versions import PACKAGE, installed_version, version_error
 from .watchdog import Watchdog, WorkerLost, workers_of
-from .workers.broken_gpu import broken_gpu_message
 from .workers.run_plugins import RunPlugins, can_link_everywhere
 
 _TRIES = 4

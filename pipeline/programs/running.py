@@ -31,7 +31,7 @@ from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
-from ..cluster.carriers.communicator import Communicator
+from ..cluster.carriers import Communicator
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter, leave_pool
 from ..monitor.events import Events, Stage

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a call that computes nothing loads neither Dask nor the ker
     from ...tasks.attributes import AttributeSource
     from ...tasks.device import MemorySpace
     from ..cluster.engine import Engine
-    from ..cluster.workers.kernel_loading import KernelLoading
+    from ..cluster.workers.kernels import KernelLoading
     from ..plan.plan import Plan
 
 

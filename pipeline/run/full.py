@@ -20,8 +20,7 @@ from ...tasks.warm import load_packing
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..cluster.engine import Engine
-from ..cluster.workers.gpu_kernels import Needed, is_prepared, prepare, run_cliques
-from ..cluster.workers.kernel_loading import FEWEST_THREADS
+from ..cluster.workers.kernels import FEWEST_THREADS, Needed, is_prepared, prepare, run_cliques
 from ..nightly.lineage import Lineage, lineage_from, lineage_of
 from ..plan.plan import Plan
 from ..programs.saving import KeptPrograms
@@ -42,12 +41,12 @@ from ...tasks.inputs.sources import Source
 from ..checkpoint.checkpoint import Checkpoint
 from ..checkpoint.made_of import made_of
 from ..cluster.client import Client
-from ..cluster.connecting.arrival import await_workers
+from ..cluster.connecting.connect import await_workers
 from ..cluster.connecting.start import connect
 from ..cluster.execution import Execution
 from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
-from ..cluster.workers.kernel_loading import KernelLoading
+from ..cluster.workers.kernels import KernelLoading
 from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy

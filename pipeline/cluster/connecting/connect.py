@@ -1,27 +1,187 @@
-"""Connecting to a Dask scheduler that runs already: its address, its versions, and its workers."""
+"""Connecting to a Dask scheduler that runs already: its address, its versions, and its workers.
+
+The event loop of a client or a cluster that a run starts: a thread of its own, whose log records Dask keeps.
+
+Waiting for the workers of a cluster that this run does not start.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import dask
-from distributed import Client, Security
-from distributed.comm.core import Comm, FatalCommClosedError, connect
+from distributed import Client, Future, Security
+from distributed.comm.core import Comm, CommClosedError, FatalCommClosedError, connect
 from distributed.core import send_recv
-from distributed.utils import sync
+from distributed.utils import LoopRunner, sync
 from tornado.ioloop import IOLoop
 
 from ....tasks.errors import ClusterLost, UsageError
 from ...settings.models import ClusterSettings
 from ..versions import PACKAGE, version_error
-from .arrival import await_workers, tell_nobody
-from .own_loop import own_loop
+from ..watchdog import workers_of
+from ..workers.ignore_ctrl_c import runner_without_ctrl_c
+from ..workers.ready import still_preparing
 from .tls import check_address, security, speaks_tls
+
+_ROOTS = ("distributed", "bokeh", "tornado")
+"""Loggers of what a scheduler and its workers log, with those below them."""
+_IMPORTED_LATER = "distributed.http.proxy"
+"""Logger of a module that a scheduler imports when it starts, and that logs then."""
+
+
+class _OfRuns(logging.Filter):
+    """Drops records of Dask from threads that belong to runs, except critical ones: the exception that ends a run
+    reports its failures, once.
+
+    Levels of loggers and handlers stay as they are. They are the whole process's: other clusters in it go on logging,
+    and two runs that end at the same time have nothing to restore.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: Counter[int] = Counter()
+        """Thread → the number of runs that it belongs to."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.CRITICAL or not self.threads[record.thread or 0]
+
+
+_of_runs, _lock = _OfRuns(), threading.Lock()
+
+
+@contextmanager
+def own_loop(ignores_ctrl_c: bool = False) -> Iterator[IOLoop]:
+    """An event loop in a new thread, which ends with the block. Dask logs nothing from it, nor from the thread that
+    calls this, until then.
+
+    With `ignores_ctrl_c`, processes that start from the loop do not get SIGINT.
+    """
+    runner = runner_without_ctrl_c() if ignores_ctrl_c else LoopRunner()
+    try:
+        if not runner.is_started():
+            runner.start()
+        with _silent(threading.get_ident(), _thread_of(runner)):
+            yield runner.loop
+    finally:
+        runner.stop()
+
+
+def _thread_of(runner: LoopRunner) -> int:
+    found, told = [0], threading.Event()
+
+    def tell() -> None:
+        found[0] = threading.get_ident()
+        told.set()
+
+    runner.loop.add_callback(tell)
+    told.wait()
+    return found[0]
+
+
+@contextmanager
+def _silent(*threads: int) -> Iterator[None]:
+    """Within the block, Dask logs nothing from these threads but critical records."""
+    known = [name for name in list(logging.root.manager.loggerDict) if name.partition(".")[0] in _ROOTS]
+    for name in (
+        *_ROOTS,
+        _IMPORTED_LATER,
+        *known,
+    ):  # a filter of a logger does not see the records of the loggers below it
+        logging.getLogger(name).addFilter(_of_runs)  # once, as it is the same one
+    with _lock:
+        _of_runs.threads.update(threads)
+    try:
+        yield
+    finally:
+        with _lock:
+            _of_runs.threads.subtract(threads)
+
+
+_LOOK_SECONDS = 1.0
+"""Most time between two looks at which workers have joined."""
+_NAMED = 8
+"""Most workers that a message names."""
+
+
+def tell_nobody(reason: str) -> None:
+    """Do not tell what a run waits for."""
+
+
+def await_workers(
+    client: Client, least: int, seconds: float, tell: Callable[[str], None] = tell_nobody
+) -> dict[str, Any]:
+    """Wait until the cluster has `least` workers, at most `seconds`; gives what `workers_of` does.
+
+    Calls `tell` with who is there and who is not, whenever that changes, and with "" at the end. Meanwhile the cluster
+    has `least` trivial tasks: one that adapts to its load (`adapt(minimum=0)`) starts workers for tasks only. Raises
+    ClusterLost if the cluster has fewer workers in the end.
+    """
+    scheduler: Any = client.scheduler
+    address, deadline = getattr(scheduler, "address", ""), time.monotonic() + seconds
+    preparing: dict[str, float] = {}
+    tasks: list[Future[int]] = []
+    told = ""
+    try:
+        while len(found := workers_of(client, seconds)) < least and (left := deadline - time.monotonic()) > 0:
+            if not tasks:
+                tasks = client.map(int, range(least), key=f"edgemill-await-{uuid.uuid4().hex}", pure=False)
+            preparing = still_preparing(client, seconds)
+            reason = (
+                f"for {_count(least - len(found), least)} of the Dask cluster at {address}: {_who(found, preparing)}"
+            )
+            if reason != told:
+                tell(reason)
+                told = reason
+            with suppress(TimeoutError):
+                client.wait_for_workers(least, timeout=min(_LOOK_SECONDS, left))
+    except (OSError, CommClosedError) as error:
+        raise ClusterLost(
+            f"lost the Dask scheduler at {address} while waiting for workers: {error}; run again"
+        ) from error
+    finally:
+        for task in tasks:
+            task.release()
+    if told:
+        tell("")
+    if len(found) >= least:
+        return found
+    count = f"{len(found)} of {least} workers (cluster.least_workers)" if found else "no workers"
+    change = "wait until they are ready" if preparing else "start some"
+    raise ClusterLost(
+        f"the Dask cluster at {address} has {count} after {seconds:g} s (cluster.waiting_seconds); {change}, and run "
+        f"again; {_who(found, preparing)}"
+    )
+
+
+def _count(missing: int, least: int) -> str:
+    return f"{missing} of {least} workers" if least > 1 else "a worker"
+
+
+def _who(found: Mapping[str, Any], preparing: Mapping[str, float]) -> str:
+    """The workers that have joined, and those that have started and still compile their kernels."""
+    parts = [f"{len(found)} joined" + _list(found)]
+    if preparing:
+        parts.append(f"{len(preparing)} still compiling kernels" + _list(preparing))
+    return ", ".join(parts)
+
+
+def _list(addresses: Mapping[str, object]) -> str:
+    if not addresses:
+        return ""
+    more = [f"{len(addresses) - _NAMED} more"] * (len(addresses) > _NAMED)
+    return f" ({', '.join([*list(addresses)[:_NAMED], *more])})"
+
 
 _FIRST_ATTEMPT_SECONDS = 1.0
 """Seconds of the first attempt to connect. Each one takes twice as long as that before, as the network may be slow."""

@@ -1,8 +1,12 @@
-"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process."""
+"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process.
+
+Freed memory stays with the process, so that the next array takes no new pages.
+"""
 
 from __future__ import annotations
 
 import copy
+import ctypes
 import logging
 import os
 import socket
@@ -26,13 +30,28 @@ from ..batching import ShortIntervals
 from ..client import give_dask_threads
 from ..execution import GPU, KERNEL_THREADS
 from ..workers import ignore_ctrl_c as leave_ctrl_c
-from ..workers.freed_memory import KEPT_BYTES, keep_freed_memory
-from .arrival import tell_nobody
-from .connect import running
+from .connect import own_loop, running, tell_nobody
 from .guard import guarded_start, refuse_daemon
 from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu, threads_of_a_worker
-from .own_loop import own_loop
 from .tls import check_processes, is_encrypted, security
+
+KEPT_BYTES = 2**28
+"""Largest arrays in host memory, and most freed memory, that the C library of a process with a GPU keeps for reuse."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Parameters of `mallopt` of the GNU C library (malloc.h)."""
+
+
+def keep_freed_memory() -> None:
+    """Have the C library of this process keep KEPT_BYTES of freed memory. Does nothing with another C library.
+
+    By default arrays of 128 KiB to 32 MiB and more come from the system anew each time. A page takes it up to ten
+    microseconds on a virtual machine, and threads of a process wait for each other meanwhile.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            library.mallopt(parameter, KEPT_BYTES)
+
 
 TARGET = 0.6
 """Dask's default share of a worker's memory for results. It spills results beyond that."""

@@ -20,7 +20,7 @@ from ....tasks.update.warm import warm_orders, warm_updates
 from ....tasks.warm import run_clique
 from ...programs.making import shipped_programs
 from ...stages.tiny_run import run_stages
-from .gpu_kernels import compile_for_gpus
+from .kernels import compile_for_gpus
 
 _PARTITIONS = 2
 """A run with several groups of shards uses all kernels of a run with one partition."""

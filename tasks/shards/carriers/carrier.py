@@ -1,6 +1,6 @@
 """Carriers exchange packets between groups of shards. This module has the protocol, and a carrier between threads.
 
-Other carriers: `shared_memory`, between processes of one host; `pipeline.cluster.carriers.worker_carrier`, between
+Other carriers: `shared_memory`, between processes of one host; `pipeline.cluster.worker_carrier`, between
 Dask workers.
 """
 

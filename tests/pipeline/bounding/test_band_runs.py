@@ -19,12 +19,10 @@ import shard_faults
 from edgemill.pipeline import ClusterLost, InternalError, Result, mine
 from edgemill.pipeline.bounding import peel_bands
 from edgemill.pipeline.bounding.peel_bands import PeelBands
-from edgemill.pipeline.cluster import hosts
-from edgemill.pipeline.cluster.carriers.choice import carrier_for
-from edgemill.pipeline.cluster.carriers.communicator import Communicator
+from edgemill.pipeline.cluster import execution
+from edgemill.pipeline.cluster.carriers import Communicator, carrier_for
 from edgemill.pipeline.cluster.engine import Engine, Future
-from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.cluster.hosts import by_host, cores_here
+from edgemill.pipeline.cluster.execution import Capacity, by_host, cores_here
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events
@@ -560,13 +558,13 @@ def test_workers_with_the_same_cores_are_one_host() -> None:
 @pytest.mark.parametrize("file", ["_CGROUP", "_BOOT_ID"])
 def test_workers_of_other_machines_or_control_groups_are_apart(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     names = map(str, count())
-    monkeypatch.setattr(hosts, file, SimpleNamespace(read_text=lambda: next(names)))
+    monkeypatch.setattr(execution, file, SimpleNamespace(read_text=lambda: next(names)))
     assert by_host([cores_here(), cores_here()]) == [[0], [1]]
 
 
 @pytest.mark.parametrize("file", ["_CGROUP", "_BOOT_ID"])
 def test_a_system_without_these_files_has_hosts_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str) -> None:
-    monkeypatch.setattr(hosts, file, tmp_path / "none")
+    monkeypatch.setattr(execution, file, tmp_path / "none")
     assert by_host([cores_here(), cores_here()]) == [[0, 1]]
 
 

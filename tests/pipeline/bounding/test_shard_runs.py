@@ -24,10 +24,9 @@ from edgemill.kernels.cpu.shards.packets import HEADER
 from edgemill.pipeline import ClusterLost, InternalError, Result, UsageError, mine
 from edgemill.pipeline.bounding.schedules import _Limits
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.cluster import hosts
-from edgemill.pipeline.cluster.carriers import choice as carrier_choice
-from edgemill.pipeline.cluster.carriers.choice import CarrierChoice
-from edgemill.pipeline.cluster.carriers.communicator import Communicator
+from edgemill.pipeline.cluster import carriers as carrier_choice
+from edgemill.pipeline.cluster import execution
+from edgemill.pipeline.cluster.carriers import CarrierChoice, Communicator
 from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
@@ -298,7 +297,7 @@ def test_a_message_that_is_lost_ends_the_run(
 
     in_groups(monkeypatch, 2, 2)
     monkeypatch.setattr(Dropping, "dropped", 0)
-    monkeypatch.setattr("edgemill.pipeline.cluster.carriers.communicator.MemoryCarrier", SimpleNamespace(open=opened))
+    monkeypatch.setattr("edgemill.pipeline.cluster.carriers.MemoryCarrier", SimpleNamespace(open=opened))
     with pytest.raises(InternalError) as caught:
         mine(rows, tmp_path / "out", client=client, partitions=2, **QUIET)
     assert (Dropping.dropped, caught.value.exit_code) == (1, 1)
@@ -315,7 +314,7 @@ def test_a_carrier_that_cannot_be_used_is_refused(
     names = map(str, count())
     monkeypatch.setattr(carrier_choice, "SHARED_MEMORY", str(tmp_path / "none"))
     if not shared:
-        monkeypatch.setattr(hosts, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
+        monkeypatch.setattr(execution, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
     asked: dict[str, Any] = {"partitions": 2, "bounding.carrier": "shared-memory"}
     with runs.cluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp") as client:
         if shared:

@@ -19,10 +19,9 @@ from distributed import Client, Security
 import runs
 from carrying import Plan, Told
 from certificates import certificate
-from edgemill.pipeline.cluster import hosts
-from edgemill.pipeline.cluster.carriers import choice as carrier_choice
-from edgemill.pipeline.cluster.carriers import packet_messages
-from edgemill.pipeline.cluster.carriers.choice import carrier_for
+from edgemill.pipeline.cluster import carriers as carrier_choice
+from edgemill.pipeline.cluster import execution, worker_carrier
+from edgemill.pipeline.cluster.carriers import carrier_for
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.tasks.errors import UsageError
 from worker_groups import by_choice, comes, elsewhere, leaves_at, left_on, on_worker, spoils
@@ -71,7 +70,7 @@ def test_letters_arrive(client: Client, groups: int) -> None:
 
 
 def test_letters_of_many_pieces(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packet_messages, "PIECE_WORDS", 50_000)
+    monkeypatch.setattr(worker_carrier, "PIECE_WORDS", 50_000)
     plan = Plan(9, 10, 2**19)
     found = client.gather(start(client, partial(on_worker, plan, "pieces"), addresses_of(client)))
     assert min(words for words, _ in found) > 2**19
@@ -142,7 +141,7 @@ def test_the_choice_of_workers_in_one_process(
     monkeypatch.setattr(carrier_choice, "SHARED_MEMORY", str(tmp_path / "none"))
     if kernel == "several":
         names = map(str, itertools.count())
-        monkeypatch.setattr(hosts, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
+        monkeypatch.setattr(execution, "_BOOT_ID", SimpleNamespace(read_text=partial(next, names)))
     engine = Engine.connect(client, "choice")
     choice = carrier_for(engine)
     assert choice.kind == ("shared-memory" if shared else "dask")

@@ -13,8 +13,8 @@ import numpy as np
 from distributed import get_worker
 
 from carrying import SECONDS, Plan, Told, converse
-from edgemill.pipeline.cluster.carriers.choice import CarrierChoice, open_carrier
-from edgemill.pipeline.cluster.carriers.worker_carrier import WorkerCarrier
+from edgemill.pipeline.cluster.carriers import CarrierChoice, open_carrier
+from edgemill.pipeline.cluster.worker_carrier import WorkerCarrier
 from edgemill.tasks.errors import EdgemillError
 
 elsewhere = threading.Event()
