@@ -1,6 +1,8 @@
 """What all searches for λ have in common: their context, their steps and their result.
 
 A search runs tasks from the start to the end, or until a checkpoint is due; then others go on from there.
+
+Peeling of a single partition by one task.
 """
 
 from __future__ import annotations
@@ -8,14 +10,17 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple, NoReturn
 
+from ...tasks.bound.peel import Peeled, peel, peel_intervals
 from ...tasks.errors import StateLost
-from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.graph.subgraph import PartitionCounts, Subgraph
+from ...tasks.graph.whole_graph import WholeGraph
 from ..cluster.engine import Engine, Future
+from ..cluster.this_worker import leave_pool, progress_reporter
 from ..monitor.events import Events
 from ..output.manifest import BandsRecord, BoundingRecord, ShardsRecord
 from ..settings.models import BoundingSettings
@@ -185,3 +190,40 @@ class _Record(NamedTuple):
 
 def _record(state: Any) -> _Record:
     return _Record(state.level, state.levels, state.evaluations, state.left, state.exchanges)
+
+
+class PeelAlone(Schedule):
+    """Peels the only partition. `compact_rows` is whether a plan for a GPU expects that other rows do not fit."""
+
+    def __init__(self, context: BoundingContext, compact_rows: bool = False) -> None:
+        super().__init__(context)
+        self.compact_rows = compact_rows
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The next level, and the edges that are left."""
+        return super().reached | {"unsettled": self._records[0].left} if self._records else super().reached
+
+    def _search(self, before: Sequence[Future] | None, seconds: float | None, most: int | None) -> list[Future]:
+        context = self.context
+        how = None if before is None else before[0], seconds, self._topic, context.record_order
+        states = [context.engine.submit("peel", _peel_alone, context.subgraphs[0], *how)]
+        context.beside()
+        return states
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        return self.context.engine.map("intervals", peel_intervals, [(self.context.subgraphs[0], states[0])])
+
+    def end(self) -> BoundingResult:
+        """End, with the peeling if its order was to be recorded."""
+        found = super().end()
+        if not self.context.record_order or self.states is None:
+            return found
+        return replace(found, peeled=self.states[0])
+
+
+def _peel_alone(
+    graph: Subgraph | WholeGraph, before: Peeled | None, seconds: float | None, topic: str, record: bool
+) -> Peeled:
+    leave_pool()
+    return peel(graph, before, seconds, progress_reporter(topic), record=record)

@@ -26,8 +26,7 @@ from ...tasks.bound.peel import Peeled
 from ...tasks.shards import ShardState
 from ..cluster.engine import Future
 from .peel_bands import PeelBands
-from .peeling import PeelAlone
-from .schedule import BoundingContext, Schedule, state_lost
+from .schedule import BoundingContext, PeelAlone, Schedule, state_lost
 from .shard_peeling import PeelShards
 
 

@@ -17,7 +17,7 @@ from ...tasks.errors import StateLost
 from ...tasks.ids.order import MANY
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.warm import load_packing
-from ..bounding.bounding_checkpoint import BoundingCheckpoint
+from ..bounding.bounding import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..cluster.engine import Engine
 from ..cluster.workers.kernels import FEWEST_THREADS, Needed, is_prepared, prepare, run_cliques

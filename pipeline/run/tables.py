@@ -19,10 +19,8 @@ from ...tasks.errors import InternalError
 from ...tasks.publish.columns import merge_histograms
 from ...tasks.publish.lambda_columns import BucketSummary
 from ...tasks.publish.writing import TableFormat
-from ..bounding.bounding_checkpoint import BoundingCheckpoint
-from ..bounding.recorded_order import order_of_rows, records_order
+from ..bounding.bounding import BoundingCheckpoint, bound, order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
-from ..bounding.schedules import bound
 from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
 from ..nightly.lineage import Lineage

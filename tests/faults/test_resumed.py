@@ -184,7 +184,7 @@ def test_no_level_is_peeled_again(
 
 def test_what_is_quick_is_one_task(go: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Peeling is interrupted for a checkpoint only when one is due."""
-    monkeypatch.setattr("edgemill.pipeline.bounding.bounding_checkpoint.BoundingCheckpoint.save", None)
+    monkeypatch.setattr("edgemill.pipeline.bounding.bounding.BoundingCheckpoint.save", None)
     peel, pieces = kernels.peeling, []
 
     def count(topology: Topology, *given: Any) -> Any:

@@ -22,7 +22,7 @@ from rich.console import Console
 import runs
 from edgemill.kernels.cpu.shards.packets import HEADER
 from edgemill.pipeline import ClusterLost, InternalError, Result, UsageError, mine
-from edgemill.pipeline.bounding.schedules import _Limits
+from edgemill.pipeline.bounding.bounding import _Limits
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster import carriers as carrier_choice
 from edgemill.pipeline.cluster import execution

@@ -16,7 +16,7 @@ import runs
 import shard_faults
 from edgemill.pipeline import ClusterLost, InternalError, Result, mine
 from edgemill.pipeline.bounding import peel_bands, shards_then_bands
-from edgemill.pipeline.bounding.schedules import _Limits
+from edgemill.pipeline.bounding.bounding import _Limits
 from edgemill.pipeline.bounding.shards_then_bands import ShardsThenBands
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.cluster.watchdog import workers_of

@@ -110,7 +110,7 @@ def test_a_small_job_ends_beside_a_large_one(
             assert ended.wait(SECONDS)
         return peel(*arguments, **options)
 
-    monkeypatch.setattr("edgemill.pipeline.bounding.peeling.peel", wait_in_first)
+    monkeypatch.setattr("edgemill.pipeline.bounding.schedule.peel", wait_in_first)
     how: dict[str, Any] = {"device": "cpu", "partitions": 1, "output.report": False}
     with (
         runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=threads) as client,

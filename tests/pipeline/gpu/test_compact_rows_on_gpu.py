@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.bounding.bounding_checkpoint import BoundingCheckpoint
+from edgemill.pipeline.bounding.bounding import BoundingCheckpoint
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.plan.plan import PlanFacts
 from edgemill.tasks.generate.generate import generate
