@@ -1,8 +1,7 @@
 """What all searches for λ have in common: their context, their steps and their result.
 
-A search runs tasks from the start to the end, or until a checkpoint is due; then others go on from there.
-
-Peeling of a single partition by one task.
+A search runs tasks from the start to the end, or until a checkpoint is due; then others go on from there. `PeelAlone`,
+the simplest one, peels a single partition by one task.
 """
 
 from __future__ import annotations

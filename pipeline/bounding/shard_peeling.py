@@ -2,8 +2,6 @@
 
 Each worker holds a group of shards, or several with fewer workers than groups. When a worker is lost the other tasks
 end, and bounding resumes from the last checkpoint.
-
-The tasks of peeling in shards.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from ...tasks.messages import Bundle
 from ...tasks.publish.columns import EdgeColumn, EdgeValues, collect_columns, send_columns
 from ...tasks.publish.result_columns import EDGES
 from ...tasks.publish.tables import TableColumn, value_column
+from ..cluster.engine import Future
 from ..output.manifest import StreamRecord
 from ..stages.exchange import exchange, send
-from ..cluster.engine import Future
 from ..stages.task_engine import TaskEngine
 
 (COLUMN,) = (own.name for own in EDGES if own.when == "estimated")

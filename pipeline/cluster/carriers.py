@@ -1,10 +1,7 @@
-"""Carriers, which exchange packets between groups of shards on different workers.
+"""The carrier between groups of shards on different workers: its choice, and how the groups' tasks open it.
 
-Start with `choice`, which picks the fastest carrier that all workers can use.
-
-The choice of a carrier: in memory, in memory that processes share, or over Dask's connections.
-
-The communicator of a gang: which worker holds each group, and how the groups' tasks open their carriers.
+The choice is the fastest that all workers can use: in memory, in memory that processes share, or over Dask's
+connections (`worker_carrier`).
 """
 
 from __future__ import annotations

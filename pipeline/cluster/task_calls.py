@@ -1,8 +1,6 @@
 """How a worker calls the function of a task.
 
 A worker with a broken GPU ends its process. Its nanny starts another worker, and Dask runs its tasks again.
-
-Has Arrow decode and encode columns with as many threads as its worker has.
 """
 
 from __future__ import annotations
@@ -27,57 +25,6 @@ from ...kernels.runtime.threads import kernel_threads
 from ...tasks.errors import ClusterLost, OutOfRoom
 from .versions import refuse_other_version
 from .workers.spill import check_limits, mapped, put_in_files
-
-_TOPIC = "edgemill-broken-gpu"
-"""Events of workers that end because of their GPU."""
-_EVENT_SECONDS = 5.0
-
-
-def end_worker(error: BaseException) -> NoReturn:
-    """End this worker process from a task, after an error that leaves CUDA unusable in the process.
-
-    Raises ClusterLost if nothing would restart the process: in a worker without a nanny, and in the driver.
-    """
-    worker = get_worker()
-    if worker.nanny is None:
-        raise ClusterLost(
-            f"a kernel failed ({error}), and this GPU stays unusable until its process restarts: "
-            "restart the worker, if it is one, and run again; if that fails too, use cluster.device=cpu"
-        ) from error
-    event = {"task": str(worker.get_current_task()), "error": f"{type(error).__name__}: {error}"}
-    with suppress(OSError, CommClosedError):
-        sync(worker.loop, worker.scheduler.log_event, topic=_TOPIC, msg=event, callback_timeout=_EVENT_SECONDS)
-    os._exit(1)
-
-
-def broken_gpu_message(client: Client, tasks: Collection[str]) -> str:
-    """The message for tasks during which workers died, if they ended because of their GPUs; otherwise empty."""
-    try:
-        events = [event for _, event in client.get_events(_TOPIC) if event["task"] in tasks]
-    except (OSError, CommClosedError):
-        return ""
-    if not events:
-        return ""
-    last = events[-1]
-    return (
-        f"{last['task']} broke the GPU of every worker that tried it, {len(events)} in all, the last with "
-        f"{last['error']}: "
-        "the device or a kernel is faulty; please report a kernel, and use cluster.device=cpu"
-    )
-
-
-@cache
-def use_arrow_threads() -> None:
-    """Give Arrow's pool of threads the size of the worker's, once in a worker process, from one of its tasks.
-
-    Dask's nanny sets OMP_NUM_THREADS to 1 in worker processes, and Arrow sizes its pool by that variable. All tasks
-    that read would then share one thread that decodes. The pool of a process that has its worker beside other code is
-    left as it is.
-    """
-    worker = get_worker()
-    if not worker.address.startswith("inproc://"):
-        pa.set_cpu_count(max(pa.cpu_count(), worker.state.nthreads))
-
 
 _slots: dict[int, BoundedSemaphore] = {}
 """Number of tasks that this process runs at once → the semaphore that admits so many."""
@@ -168,3 +115,54 @@ def held_or_made(held: ResultKey, function: Callable[..., Any], *arguments: Any)
     except KeyError:
         return function(*arguments)
     return mapped(result)
+
+
+_TOPIC = "edgemill-broken-gpu"
+"""Events of workers that end because of their GPU."""
+_EVENT_SECONDS = 5.0
+
+
+def end_worker(error: BaseException) -> NoReturn:
+    """End this worker process from a task, after an error that leaves CUDA unusable in the process.
+
+    Raises ClusterLost if nothing would restart the process: in a worker without a nanny, and in the driver.
+    """
+    worker = get_worker()
+    if worker.nanny is None:
+        raise ClusterLost(
+            f"a kernel failed ({error}), and this GPU stays unusable until its process restarts: "
+            "restart the worker, if it is one, and run again; if that fails too, use cluster.device=cpu"
+        ) from error
+    event = {"task": str(worker.get_current_task()), "error": f"{type(error).__name__}: {error}"}
+    with suppress(OSError, CommClosedError):
+        sync(worker.loop, worker.scheduler.log_event, topic=_TOPIC, msg=event, callback_timeout=_EVENT_SECONDS)
+    os._exit(1)
+
+
+def broken_gpu_message(client: Client, tasks: Collection[str]) -> str:
+    """The message for tasks during which workers died, if they ended because of their GPUs; otherwise empty."""
+    try:
+        events = [event for _, event in client.get_events(_TOPIC) if event["task"] in tasks]
+    except (OSError, CommClosedError):
+        return ""
+    if not events:
+        return ""
+    last = events[-1]
+    return (
+        f"{last['task']} broke the GPU of every worker that tried it, {len(events)} in all, the last with "
+        f"{last['error']}: "
+        "the device or a kernel is faulty; please report a kernel, and use cluster.device=cpu"
+    )
+
+
+@cache
+def use_arrow_threads() -> None:
+    """Give Arrow's pool of threads the size of the worker's, once in a worker process, from one of its tasks.
+
+    Dask's nanny sets OMP_NUM_THREADS to 1 in worker processes, and Arrow sizes its pool by that variable. All tasks
+    that read would then share one thread that decodes. The pool of a process that has its worker beside other code is
+    left as it is.
+    """
+    worker = get_worker()
+    if not worker.address.startswith("inproc://"):
+        pa.set_cpu_count(max(pa.cpu_count(), worker.state.nthreads))

@@ -1,20 +1,13 @@
-"""Packets as messages of Dask's connections.
+"""A carrier between groups of shards on different workers, over Dask's own connections.
 
-A long packet is cut into pieces. Dask sends larger messages through another thread, and a long one would delay the
-heartbeats that follow it.
+Each group opens one connection to each other group and sends its packets on it in order. A long packet is cut into
+pieces: Dask sends larger messages through another thread, and a long one would delay the heartbeats that follow it. A
+receiver takes a group for lost if its connection ends without notice, or if no heartbeat arrives: the event loop sends
+one each second, however long the task computes.
 
-The connections of one group of shards to all others, in the event loop of its Dask worker.
-
-Each group opens one connection to each other group and sends its packets on it in order. A receiver takes a group for
-lost if its connection ends without notice, or if no heartbeat arrives: the event loop sends one each second, however
-long the task computes.
-
-A Dask worker's handler for connections from groups of shards on other workers.
-
-The worker has it while one of its groups is open, as it has one for Dask's P2P shuffle. TLS, protocols and addresses
-are therefore those of the cluster, no other port is open, and Dask refuses processes without a certificate.
-
-A carrier between groups of shards on different workers, over Dask's own connections.
+A worker has a handler for such connections while one of its groups is open, as it has one for Dask's P2P shuffle. TLS,
+protocols and addresses are therefore those of the cluster, no other port is open, and Dask refuses processes without a
+certificate.
 """
 
 from __future__ import annotations

@@ -37,6 +37,6 @@ class PathList:
         return "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
 
     def open(self, settings: InputSettings, folder: Folder, compute: Callable[..., Any]) -> Source:
-        """Open the files, as `tasks.inputs.sources.open_source` does."""
+        """Open the files, as `tasks.inputs.open_source` does."""
         ends = settings.source_column, settings.target_column
         return open_source(self.paths, *ends, settings.storage_options, VALUE_COLUMNS, form=settings.form)

@@ -1,6 +1,6 @@
-"""Whether a plan fits the workers, and the messages that say what does not fit and what to change.
+"""What a plan says: whether it fits the workers, what does not fit and what to change, and all of it as text.
 
-A plan as text. Estimated numbers have a ~ before them.
+Estimated numbers have a ~ before them in the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A plan: the facts of a run, and the memory that it is projected to take.
-
-The facts of a planned run: its fields, and the counts that follow from them.
-"""
+"""A plan: the facts of a run, the counts that follow from them, and the memory that the run is projected to take."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from ...tasks.ingest.string_codes import PART_BYTES
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from .gpu_memory import compact_bytes, shards_bytes
-from .limits import FILL, GPU_FILL, SHARE_OF_PIECES
+from .limits import FILL, SHARE_OF_PIECES
 from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
 from .tasks import Layout

@@ -1,6 +1,6 @@
 """The graph in blocks: ranges of ids with about equal work, one for each worker that has enough work.
 
-Entries of blocks in files of the workers, where they do not fit memory.
+Where the entries of blocks do not fit memory, they are in files of the workers.
 """
 
 from __future__ import annotations

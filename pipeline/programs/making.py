@@ -1,8 +1,6 @@
-"""Programs with their parameters from the settings.
+"""Programs with their parameters from the settings, and their records in the manifest and the log.
 
-Vertices that settings name by their ids: their dense numbers in the graph of a run.
-
-What the manifest and the log tell of a program that has run.
+Vertices that settings name by their ids are found in the graph of the run.
 """
 
 from __future__ import annotations

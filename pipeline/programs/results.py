@@ -1,6 +1,7 @@
-"""Columns of programs for edges: one exchange of the values of both ends, after a program has ended.
+"""Results of programs beside columns of vertices.
 
-The table of distances of all pairs: from blocks to the buckets of the sources, and into files.
+Columns of edges take one exchange of the values of both ends, after a program has ended. The table of distances of all
+pairs goes from blocks to the buckets of the sources, and into files.
 """
 
 from __future__ import annotations

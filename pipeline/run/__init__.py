@@ -1,6 +1,6 @@
 """One run: from settings to a published result.
 
-`mining` composes a run: `graph` finds the graph, `attempts` and `tables` compute its values and write the tables, with
-the stages of the room `stages`. May import every other room of the pipeline but `cli`, `calls` and `dispatch`. Start
-with `mining`.
+`mining` composes a run: `full` computes everything on a cluster, `graph` finds the graph there, and `tables` computes
+its values and writes the tables, with the stages of the room `stages`. May import every other room of the pipeline but
+`cli`, `calls` and `dispatch`. Start with `mining`.
 """

@@ -1,15 +1,4 @@
-"""One run, from settings to a published result. What computes is imported when it is needed: `full`, or `updating`.
-
-It composes the rooms of the pipeline, so it imports more modules of the project than other modules do.
-
-Imports of many modules without Python's cycle collector.
-
-A night without change: the files of an earlier result become those of today's.
-
-`unchanged` decides by the input's files and settings, before Dask and the kernels are imported. `beginning` compares
-rows, and loads kernels only where many of them differ. The rooms `tasks.update.state_index` and `tasks.storage` have
-what both need of files. Start with `unchanged`.
-"""
+"""One run, from settings to a published result. What computes is imported when it is needed: `full`, or `updating`."""
 
 from __future__ import annotations
 
@@ -46,24 +35,6 @@ if TYPE_CHECKING:
     from ...tasks.attributes import AttributeSource
     from ..cluster.client import Client
     from ..monitor.metrics import Metrics
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Disable the cycle collector while the block imports modules: each collection visits all objects of all modules.
-
-    If this process has frozen objects, as the command does, those of the modules are frozen, too: later collections
-    then leave them out.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if gc.get_freeze_count():
-            gc.freeze()
-        if enabled:
-            gc.enable()
 
 
 def mine_settings(
@@ -249,3 +220,21 @@ def _make(call: Call, client: Client | None, digests: Digests | None, metrics: M
 
         source, made, clear = run_in_full(call, source, vertices, client, known, metrics)
     return _Made(source, vertices, known, made, kept, clear)
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Disable the cycle collector while the block imports modules: each collection visits all objects of all modules.
+
+    If this process has frozen objects, as the command does, those of the modules are frozen, too: later collections
+    then leave them out.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_freeze_count():
+            gc.freeze()
+        if enabled:
+            gc.enable()

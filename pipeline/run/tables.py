@@ -1,10 +1,6 @@
-"""The steps from the graph to the tables: bounding, programs, dense groups, tracks, and publishing.
+"""The steps from the graph to the tables and the manifest: bounding, programs, dense groups, tracks, and publishing.
 
 A run without λ has programs and their columns of vertices alone.
-
-The manifest of a result: the input, the findings, and the files that hold them.
-
-The stage `bound`: λ of all edges, or the intervals that contain it, in buckets.
 """
 
 from __future__ import annotations
@@ -59,181 +55,6 @@ if TYPE_CHECKING:
     from ...tasks.update.programs.arcs import Arcs
     from ..programs.running import ProgramResults
     from ..programs.saving import KeptPrograms
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The findings of a run that the manifest needs."""
-
-    bounded: BoundingResult | None
-    """None in a run without λ."""
-    unsettled: int
-    """Edges whose λ is not known."""
-    published: Published
-    dense: DenseRecord | None
-    tracks: TracksRecord | None
-    programs: list[ProgramRecord]
-
-
-def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
-    """The manifest of the result. Raises InternalError if rows, edges or triangles do not add up."""
-    summaries, bounded = found.published.summaries, found.bounded
-    known = bounded is None or bounded.converged
-    manifest = Manifest(
-        run=run.events.run_id,
-        versions=versions(),
-        device=run.engine.execution.device,
-        settings=run.settings.model_dump(),
-        started=run.events.started,
-        finished=datetime.now(UTC),
-        input=input_record(run.source, run.settings.input.isolated, graph.rows.notes),
-        counts=_counts(graph, found.published),
-        partitions=[
-            PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
-            for own in graph.counts
-        ],
-        how_bounded=None if bounded is None else bounded.record,
-        exchanges=run.events.exchanges,
-        stages=run.events.stages,
-        lambda_low=None if bounded is None else _lambda_record(summaries, "low"),
-        lambda_high=None if known else _lambda_record(summaries, "high"),
-        converged=known and all(program.converged for program in found.programs),
-        unsettled=found.unsettled,
-        dense=found.dense,
-        outputs=[
-            OutputRecord(path=run.call.staging.prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256)
-            for f in found.published.files
-        ],
-    )
-    programs = {"programs": found.programs} if found.programs else {}
-    return manifest.model_copy(
-        update={"tracks": found.tracks, "plan": plan_record(run.plan, manifest.counts)} | programs
-    )
-
-
-def plan_record(plan: Plan, counts: Counts | None = None) -> PlanRecord:
-    """The record of a plan's projections. A plan without a sample has upper bounds of the graph, which predict no
-    seconds; those of programs are predicted from the `counts` of the run then.
-    """
-    programs = plan.programs
-    if programs is not None and not plan.graph.rows_looked_at:
-        programs = None if counts is None else replace(programs, edges=counts.edges, vertices=counts.vertices)
-    return PlanRecord(
-        rows_looked_at=plan.graph.rows_looked_at,
-        edges=plan.edges,
-        vertices=plan.graph.vertices.likely,
-        worker_bytes=plan.unspilled_bytes,
-        reason=plan.reason,
-        triangles=plan.graph.triangles,
-        seconds=None if plan.seconds is None else round(plan.seconds, 1),
-        programs={} if programs is None else programs.all_seconds,
-    )
-
-
-def _counts(graph: Graph, published: Published) -> Counts:
-    summaries, rows = published.summaries, graph.rows
-    edges, support = published.edges, sum(summary.support for summary in summaries)
-    duplicates = rows.duplicates + graph.buckets.duplicates
-    dropped = rows.nulls + rows.filtered
-    if rows.rows != edges + rows.self_loops + duplicates + dropped or support % 3:
-        raise InternalError(
-            f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
-            f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
-        )
-    return Counts(
-        rows=rows.rows,
-        self_loops=rows.self_loops,
-        duplicates=duplicates,
-        nulls_dropped=rows.nulls,
-        filtered=rows.filtered,
-        comments=rows.comments,
-        edges=edges,
-        vertices=published.vertices,
-        triangles=support // 3 if summaries else None,
-    )
-
-
-def _lambda_record(summaries: Sequence[BucketSummary], end: Literal["low", "high"]) -> LambdaRecord:
-    histogram = merge_histograms([getattr(own, end) for own in summaries])
-    return LambdaRecord(
-        max=max((value for value, _ in histogram), default=0),
-        sum=sum(value * edges for value, edges in histogram),
-        histogram=histogram,
-        vertices=merge_histograms([getattr(own, f"vertex_{end}") for own in summaries]),
-    )
-
-
-@dataclass(frozen=True)
-class Known:
-    """The result of bounding."""
-
-    bounded: BoundingResult
-    unsettled: int
-    """Edges whose λ is not known."""
-    results: list[Future]
-    """[buckets] BucketResults"""
-    estimates: list[Future] | None
-    """[buckets] lists of TableColumn with estimates of λ; None without any"""
-    order: Future | None
-    """Order of the peeling, in the rows of the result; None if it was not recorded"""
-    encoded: list[Future] | None
-    """[buckets × files] EncodedColumns of the table of edges; None if no column is encoded yet"""
-
-
-def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Known:
-    """Bound the edges of the graph, starting from the last checkpoint of `progress`, and send λ to the buckets."""
-    engine, settings, estimates = run.engine, run.settings.bounding, None
-    with run.events.stage("bound", 0):
-        early = _early_edges(run, graph)
-        holding = engine.for_partitions()
-        records = run.keeps_state and records_order(engine, run.plan)
-        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
-        if early is not None:
-            context = replace(context, beside=early.start)
-        bounded = bound(context, run.plan, progress)
-        unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
-        if graph.supports:
-            from ..stages.sharding import collect_intervals  # imports shards and their kernels
-
-            results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
-        else:
-            of_edges = graph.subgraphs, bounded.intervals, run.plan.ingest_in_parts
-            results = collect_results(engine, graph.buckets, graph.partitions, *of_edges)
-        if settings.operator == "streamdn":
-            from ..bounding.streaming_estimates import estimate_edges  # imports kernels for CPUs
-
-            (subgraph,), (rows,), (known,) = graph.subgraphs, graph.partitions.rows, bounded.intervals
-            own = known, rows, graph.buckets.edges, settings.permutations
-            estimates, record = estimate_edges(engine, subgraph, *own)
-            bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
-        order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
-        if run.plan.ingest_in_parts:  # in this process, so no worker can be lost, and no later attempt needs them
-            for futures in (graph.subgraphs, graph.partitions.rows, bounded.intervals):
-                del futures[:]
-    return Known(bounded, unsettled, results, estimates, order, None if early is None else early.encoded)
-
-
-def table_format(run: RunContext, converged: bool = True) -> TableFormat:
-    """How the run writes its tables; `converged`: whether each λ is known."""
-    output, tables = run.settings.output, run.call.staging.tables
-    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
-
-
-def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
-    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and
-    where the GPU needs the memory that the supports would take in the buckets.
-    """
-    engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
-    if not engine.capacity.device_bytes or engine.capacity.threads < 2:
-        return None
-    if run.plan.compact_rows or run.plan.ingest_in_parts:
-        return None
-    engine = engine.for_tasks(len(buckets.edges))
-    if graph.supports:
-        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
-    else:
-        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
-    return EarlyEdges(engine, buckets, partitions.degrees, supports, table_format(run))
 
 
 @dataclass(frozen=True)
@@ -354,3 +175,178 @@ def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, linea
     buckets = graph.buckets
     found = Buckets(buckets.ids, groups.found, buckets.starts, groups.highest, run.source.id_type)
     return assign_tracks(engine, run.events, found, lineage)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The result of bounding."""
+
+    bounded: BoundingResult
+    unsettled: int
+    """Edges whose λ is not known."""
+    results: list[Future]
+    """[buckets] BucketResults"""
+    estimates: list[Future] | None
+    """[buckets] lists of TableColumn with estimates of λ; None without any"""
+    order: Future | None
+    """Order of the peeling, in the rows of the result; None if it was not recorded"""
+    encoded: list[Future] | None
+    """[buckets × files] EncodedColumns of the table of edges; None if no column is encoded yet"""
+
+
+def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Known:
+    """Bound the edges of the graph, starting from the last checkpoint of `progress`, and send λ to the buckets."""
+    engine, settings, estimates = run.engine, run.settings.bounding, None
+    with run.events.stage("bound", 0):
+        early = _early_edges(run, graph)
+        holding = engine.for_partitions()
+        records = run.keeps_state and records_order(engine, run.plan)
+        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
+        if early is not None:
+            context = replace(context, beside=early.start)
+        bounded = bound(context, run.plan, progress)
+        unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
+        if graph.supports:
+            from ..stages.sharding import collect_intervals  # imports shards and their kernels
+
+            results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
+        else:
+            of_edges = graph.subgraphs, bounded.intervals, run.plan.ingest_in_parts
+            results = collect_results(engine, graph.buckets, graph.partitions, *of_edges)
+        if settings.operator == "streamdn":
+            from ..bounding.streaming_estimates import estimate_edges  # imports kernels for CPUs
+
+            (subgraph,), (rows,), (known,) = graph.subgraphs, graph.partitions.rows, bounded.intervals
+            own = known, rows, graph.buckets.edges, settings.permutations
+            estimates, record = estimate_edges(engine, subgraph, *own)
+            bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
+        order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
+        if run.plan.ingest_in_parts:  # in this process, so no worker can be lost, and no later attempt needs them
+            for futures in (graph.subgraphs, graph.partitions.rows, bounded.intervals):
+                del futures[:]
+    return Known(bounded, unsettled, results, estimates, order, None if early is None else early.encoded)
+
+
+def table_format(run: RunContext, converged: bool = True) -> TableFormat:
+    """How the run writes its tables; `converged`: whether each λ is known."""
+    output, tables = run.settings.output, run.call.staging.tables
+    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
+
+
+def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
+    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and
+    where the GPU needs the memory that the supports would take in the buckets.
+    """
+    engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
+    if not engine.capacity.device_bytes or engine.capacity.threads < 2:
+        return None
+    if run.plan.compact_rows or run.plan.ingest_in_parts:
+        return None
+    engine = engine.for_tasks(len(buckets.edges))
+    if graph.supports:
+        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
+    else:
+        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
+    return EarlyEdges(engine, buckets, partitions.degrees, supports, table_format(run))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The findings of a run that the manifest needs."""
+
+    bounded: BoundingResult | None
+    """None in a run without λ."""
+    unsettled: int
+    """Edges whose λ is not known."""
+    published: Published
+    dense: DenseRecord | None
+    tracks: TracksRecord | None
+    programs: list[ProgramRecord]
+
+
+def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
+    """The manifest of the result. Raises InternalError if rows, edges or triangles do not add up."""
+    summaries, bounded = found.published.summaries, found.bounded
+    known = bounded is None or bounded.converged
+    manifest = Manifest(
+        run=run.events.run_id,
+        versions=versions(),
+        device=run.engine.execution.device,
+        settings=run.settings.model_dump(),
+        started=run.events.started,
+        finished=datetime.now(UTC),
+        input=input_record(run.source, run.settings.input.isolated, graph.rows.notes),
+        counts=_counts(graph, found.published),
+        partitions=[
+            PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
+            for own in graph.counts
+        ],
+        how_bounded=None if bounded is None else bounded.record,
+        exchanges=run.events.exchanges,
+        stages=run.events.stages,
+        lambda_low=None if bounded is None else _lambda_record(summaries, "low"),
+        lambda_high=None if known else _lambda_record(summaries, "high"),
+        converged=known and all(program.converged for program in found.programs),
+        unsettled=found.unsettled,
+        dense=found.dense,
+        outputs=[
+            OutputRecord(path=run.call.staging.prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256)
+            for f in found.published.files
+        ],
+    )
+    programs = {"programs": found.programs} if found.programs else {}
+    return manifest.model_copy(
+        update={"tracks": found.tracks, "plan": plan_record(run.plan, manifest.counts)} | programs
+    )
+
+
+def plan_record(plan: Plan, counts: Counts | None = None) -> PlanRecord:
+    """The record of a plan's projections. A plan without a sample has upper bounds of the graph, which predict no
+    seconds; those of programs are predicted from the `counts` of the run then.
+    """
+    programs = plan.programs
+    if programs is not None and not plan.graph.rows_looked_at:
+        programs = None if counts is None else replace(programs, edges=counts.edges, vertices=counts.vertices)
+    return PlanRecord(
+        rows_looked_at=plan.graph.rows_looked_at,
+        edges=plan.edges,
+        vertices=plan.graph.vertices.likely,
+        worker_bytes=plan.unspilled_bytes,
+        reason=plan.reason,
+        triangles=plan.graph.triangles,
+        seconds=None if plan.seconds is None else round(plan.seconds, 1),
+        programs={} if programs is None else programs.all_seconds,
+    )
+
+
+def _counts(graph: Graph, published: Published) -> Counts:
+    summaries, rows = published.summaries, graph.rows
+    edges, support = published.edges, sum(summary.support for summary in summaries)
+    duplicates = rows.duplicates + graph.buckets.duplicates
+    dropped = rows.nulls + rows.filtered
+    if rows.rows != edges + rows.self_loops + duplicates + dropped or support % 3:
+        raise InternalError(
+            f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
+            f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
+        )
+    return Counts(
+        rows=rows.rows,
+        self_loops=rows.self_loops,
+        duplicates=duplicates,
+        nulls_dropped=rows.nulls,
+        filtered=rows.filtered,
+        comments=rows.comments,
+        edges=edges,
+        vertices=published.vertices,
+        triangles=support // 3 if summaries else None,
+    )
+
+
+def _lambda_record(summaries: Sequence[BucketSummary], end: Literal["low", "high"]) -> LambdaRecord:
+    histogram = merge_histograms([getattr(own, end) for own in summaries])
+    return LambdaRecord(
+        max=max((value for value, _ in histogram), default=0),
+        sum=sum(value * edges for value, edges in histogram),
+        histogram=histogram,
+        vertices=merge_histograms([getattr(own, f"vertex_{end}") for own in summaries]),
+    )

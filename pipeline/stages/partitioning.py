@@ -1,6 +1,7 @@
-"""The stage `partition`: orders vertices by degree, and sends all edges to one worker if it holds the graph.
+"""The stages `partition` and `triangulate`: order vertices by degree, and count triangles.
 
-The stage `triangulate` of a graph that one worker holds: counts triangles, and leaves out edges without any.
+If one worker holds the graph, all edges go to it, and edges without triangles are left out. `sharding` has the stage
+`triangulate` of shards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The stage `publish`: sends λ from partitions to buckets, sums values of vertices, and writes the result's tables.
 
-Edge files are encoded, except for λ, while GPUs bound the graph. The processors would wait meanwhile.
+While GPUs bound the graph, the processors encode the edge files, except for λ (`EarlyEdges`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The interface of an engine that runs the tasks of a stage, and tasks beside those of the stages.
+"""Engines that run the tasks of a stage: their interface, and two that need no cluster.
 
-An engine that runs each task at once, in the calling thread.
-
-An engine that runs tasks in threads of this process, without a cluster.
+`SequentialEngine` runs each task at once, in the calling thread. `ThreadedEngine` runs tasks in threads of this
+process. The engine of a cluster is `cluster.engine.Engine`.
 """
 
 from __future__ import annotations

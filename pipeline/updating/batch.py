@@ -1,6 +1,6 @@
-"""Rows of a graph as the files of an input.
+"""The input of `edgemill update`: an earlier result, and edges to insert and to delete.
 
-The input of `edgemill update`: an earlier result, and edges to insert and to delete.
+Where the rows of the new graph have to be read, by a full run or by vertex programs, they are written as files.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
-"""Where the state of results is, and its reading and writing.
+"""How an update begins: the earlier result with its state, and the change since. Loads no kernels.
 
-Where an update starts: the graph of the earlier result, its order of peeling, and the change since.
-
-What a result must keep, so that a batch can change it.
-
-Batches of changed edges: the input of `edgemill update`.
-
-May import what `updating` may. Start with `batch_input`; `needed` tells what a result must keep for it, and
-`stored_rows` writes the rows of a new graph where these have to be read, by a full run or by vertex programs.
-
-How an update begins: the change since the earlier result, and the result if there is none. Loads no kernels.
+It ends with the result of today if nothing has changed. `batch_for` checks what an earlier result must keep, so that a
+batch can change it.
 """
 
 from __future__ import annotations
@@ -46,168 +38,6 @@ from .eligibility import NotUsable, earlier_result, obstacle
 from .reading import edge_column, graph_of_result, read_graph
 from .result_manifest import Made, Outcome, manifest_of, nights_since
 from .unchanged import REASON, Unchanged, lineage_to, move_state, same_tracks, state_found, state_place, take_all
-
-
-def known_state(settings: Settings, result: Result) -> State:
-    """The state of an earlier result. Raises NoState."""
-    place, then = state_found(settings, result), result.manifest
-    try:
-        state = read_state(place, then.run)
-    except EdgemillError as error:
-        raise NoState(f"the state in {place} cannot be read: {message(error)}") from error
-    ids, edges = state.graph.ids, state.graph.edges.edges
-    if (len(ids), edges, int(state.order.lam.max(initial=0))) != (
-        then.counts.vertices,
-        then.counts.edges,
-        then.lam.max,
-    ):
-        raise NoState(f"the state in {place} is not used: it is of another graph than the result")
-    if isinstance(ids, pa.Array) == then.input.id_type.startswith(("int", "uint")):
-        raise NoState(f"the state in {place} is not used: its ids are of another type than those of the result")
-    return state
-
-
-def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:
-    """Write the state of the result that this run is about to publish.
-
-    In a folder of states those of runs before `base` are removed. That of `base` stays, as this run may still fail.
-    """
-    place = state_place(settings, staging.tables, events.run_id)
-    events.emit("state_written", place=str(place), bytes=write_state(place, events.run_id, state))
-    if settings.nightly.state is not None and base is not None:
-        states = folder_at(settings.nightly.state, settings.output.storage_options)
-        for name in states.names():
-            place = states.subfolder(name)
-            if name not in (events.run_id, base.manifest.run) and (has_state(place) or is_unfinished(place)):
-                states.remove(name)
-
-
-def state_of(result: Result, order: Order | None) -> State:
-    """The state of a result, from its tables. Peels its edges once unless the `order` of its peeling is known.
-
-    Raises InputError for damage.
-    """
-    graph = graph_of_result(result)
-    return State.of(graph, edge_column(result, "lambda")) if order is None else State.in_order(graph, order)
-
-
-@dataclass(frozen=True)
-class Start:
-    """What is known before λ is found."""
-
-    base: Result
-    change: Change
-    order: Order | None
-    """The order of the earlier result; None if λ is to be found from nothing."""
-    forest: NDArray[np.int32] | None
-    """The forest of the earlier result, as in `State`; None where the order is."""
-    whole: Decision | None
-    """Why λ is found from nothing; None if that is not decided yet."""
-    rows: RowCounts
-    repeated: int
-    arcs: Buckets | None = None
-    """The edges of today with their directions and weights, for vertex programs; None if these need none."""
-
-
-def _known_state(settings: Settings, base: Result, with_kernels: bool) -> State:
-    """The state of the earlier result. Meanwhile Numba and the kernels of updates are imported, if they are needed in
-    any case: a batch without change needs none. Raises NoState.
-    """
-    with ThreadPoolExecutor(1) as beside:
-        if with_kernels:
-            beside.submit(import_module, "...tasks.update.warm", __package__)
-        return known_state(settings, base)
-
-
-def start_from(
-    settings: Settings,
-    events: Events,
-    engine: ThreadedEngine,
-    base: Result,
-    source: Source,
-    batch: BatchInput | None,
-) -> Start:
-    """Read the earlier result, and what changed since. Raises InputError for damage, and as `read_graph` does."""
-    order, forest, whole = None, None, None
-    every = settings.nightly.full_every
-    due = settings.nightly.incremental != "always" and nights_since(base) + 1 >= every
-    with events.stage("load", 0):
-        try:
-            if due:
-                whole = Decision("whole", f"a full run is due: nightly.full_every is {every:,}")
-                graph = graph_of_result(base)
-            else:
-                known = None if batch is None else batch.state
-                state = known or _known_state(settings, base, with_kernels=batch is None)
-                graph, order, forest = state.graph, state.order, state.forest
-        except NoState as why:
-            whole = Decision("whole", str(why))
-            graph = graph_of_result(base)
-    if batch is None or batch.counts is not None:
-        own, needs_arcs = settings.input, bool(settings.programs.vertex_programs)
-        today = read_graph(engine, events, source, settings.ingest, own.nulls, needs_arcs)
-        with events.stage("compare", 0):
-            change = compare(graph, today.graph)
-        rows, repeated = today.rows, 0
-        if batch is not None and batch.counts is not None and batch.batch is not None:
-            change, repeated = replace(change, counts=batch.counts), batch.batch.repeated
-            rows = replace(rows, nulls=batch.batch.inserted.rows.nulls)
-        return Start(base, change, order, forest, whole, rows, repeated, today.arcs)
-    assert batch.batch is not None  # the run has opened its input
-    with events.stage("compare", 0):
-        change = batch.change(graph)
-    new, rows = batch.batch.inserted, batch.batch.inserted.rows
-    present = new.graph.edges.edges - change.added.edges
-    kept = change.before.edges - change.lost
-    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present, notes=())  # the source has them
-    return Start(base, change, order, forest, whole, rows, batch.batch.repeated)
-
-
-def refuse_unclear(base: Result) -> None:
-    """Raise UsageError if a result does not keep what any result after a batch needs."""
-    if not base.manifest.has_lambda:
-        raise UsageError(_lacks(base, "its edges, as it was made without λ"))
-    if base.manifest.input.bipartite == "refuse":
-        raise UsageError(_lacks(base, "the columns in which its ids were, which input.bipartite=refuse compares"))
-
-
-def state_for_programs(settings: Settings, base: Result) -> State | None:
-    """The state of a result with the directions and weights of its edges; None if the programs read neither.
-
-    Raises UsageError if there is no such state.
-    """
-    programs, own = settings.programs.vertex_programs, settings.input
-    if not programs or not (own.directed or own.weight_column is not None):
-        return None
-    needs = {"directions": own.directed, "weights": own.weight_column is not None}
-    try:
-        state = known_state(settings, base)
-        has = state.arcs or Arcs(None, None)
-        if base.manifest.input.bipartite is None and needs == {
-            "directions": has.ways is not None,
-            "weights": has.weight is not None,
-        }:
-            return state
-        why = "its state does not have them"
-    except NoState as error:
-        why = str(error)
-    what = " and ".join(name for name, is_needed in needs.items() if is_needed)
-    raise UsageError(_lacks(base, f"the {what} of its edges, which {', '.join(programs)} may need", f" ({why})"))
-
-
-def batch_for(settings: Settings, base: Result, insert: InputObject | None, delete: InputObject | None) -> BatchInput:
-    """A batch of changes of `base` as the input of a run with these settings. Raises UsageError as above."""
-    state = state_for_programs(settings, base)
-    if state is None or settings.input.weight_column is None:
-        return BatchInput(base, insert, delete, state)
-    from ..programs.making import refuses_negative_weights  # imports programs and their kernels
-
-    return BatchInput(base, insert, delete, state, refuses_negative_weights(settings))
-
-
-def _lacks(base: Result, what: str, why: str = "") -> str:
-    return f"{base.place} does not keep {what}: run the whole new input instead, with --previous {base.place}{why}"
-
 
 NOTHING = Decision("changes", REASON)
 
@@ -303,3 +133,164 @@ def tell(call: Call, went: Outcome, base: Result) -> None:
         repeated=went.repeated,
         **asdict(change.counts),
     )
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known before λ is found."""
+
+    base: Result
+    change: Change
+    order: Order | None
+    """The order of the earlier result; None if λ is to be found from nothing."""
+    forest: NDArray[np.int32] | None
+    """The forest of the earlier result, as in `State`; None where the order is."""
+    whole: Decision | None
+    """Why λ is found from nothing; None if that is not decided yet."""
+    rows: RowCounts
+    repeated: int
+    arcs: Buckets | None = None
+    """The edges of today with their directions and weights, for vertex programs; None if these need none."""
+
+
+def _known_state(settings: Settings, base: Result, with_kernels: bool) -> State:
+    """The state of the earlier result. Meanwhile Numba and the kernels of updates are imported, if they are needed in
+    any case: a batch without change needs none. Raises NoState.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        if with_kernels:
+            beside.submit(import_module, "...tasks.update.warm", __package__)
+        return known_state(settings, base)
+
+
+def start_from(
+    settings: Settings,
+    events: Events,
+    engine: ThreadedEngine,
+    base: Result,
+    source: Source,
+    batch: BatchInput | None,
+) -> Start:
+    """Read the earlier result, and what changed since. Raises InputError for damage, and as `read_graph` does."""
+    order, forest, whole = None, None, None
+    every = settings.nightly.full_every
+    due = settings.nightly.incremental != "always" and nights_since(base) + 1 >= every
+    with events.stage("load", 0):
+        try:
+            if due:
+                whole = Decision("whole", f"a full run is due: nightly.full_every is {every:,}")
+                graph = graph_of_result(base)
+            else:
+                known = None if batch is None else batch.state
+                state = known or _known_state(settings, base, with_kernels=batch is None)
+                graph, order, forest = state.graph, state.order, state.forest
+        except NoState as why:
+            whole = Decision("whole", str(why))
+            graph = graph_of_result(base)
+    if batch is None or batch.counts is not None:
+        own, needs_arcs = settings.input, bool(settings.programs.vertex_programs)
+        today = read_graph(engine, events, source, settings.ingest, own.nulls, needs_arcs)
+        with events.stage("compare", 0):
+            change = compare(graph, today.graph)
+        rows, repeated = today.rows, 0
+        if batch is not None and batch.counts is not None and batch.batch is not None:
+            change, repeated = replace(change, counts=batch.counts), batch.batch.repeated
+            rows = replace(rows, nulls=batch.batch.inserted.rows.nulls)
+        return Start(base, change, order, forest, whole, rows, repeated, today.arcs)
+    assert batch.batch is not None  # the run has opened its input
+    with events.stage("compare", 0):
+        change = batch.change(graph)
+    new, rows = batch.batch.inserted, batch.batch.inserted.rows
+    present = new.graph.edges.edges - change.added.edges
+    kept = change.before.edges - change.lost
+    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present, notes=())  # the source has them
+    return Start(base, change, order, forest, whole, rows, batch.batch.repeated)
+
+
+def known_state(settings: Settings, result: Result) -> State:
+    """The state of an earlier result. Raises NoState."""
+    place, then = state_found(settings, result), result.manifest
+    try:
+        state = read_state(place, then.run)
+    except EdgemillError as error:
+        raise NoState(f"the state in {place} cannot be read: {message(error)}") from error
+    ids, edges = state.graph.ids, state.graph.edges.edges
+    if (len(ids), edges, int(state.order.lam.max(initial=0))) != (
+        then.counts.vertices,
+        then.counts.edges,
+        then.lam.max,
+    ):
+        raise NoState(f"the state in {place} is not used: it is of another graph than the result")
+    if isinstance(ids, pa.Array) == then.input.id_type.startswith(("int", "uint")):
+        raise NoState(f"the state in {place} is not used: its ids are of another type than those of the result")
+    return state
+
+
+def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:
+    """Write the state of the result that this run is about to publish.
+
+    In a folder of states those of runs before `base` are removed. That of `base` stays, as this run may still fail.
+    """
+    place = state_place(settings, staging.tables, events.run_id)
+    events.emit("state_written", place=str(place), bytes=write_state(place, events.run_id, state))
+    if settings.nightly.state is not None and base is not None:
+        states = folder_at(settings.nightly.state, settings.output.storage_options)
+        for name in states.names():
+            place = states.subfolder(name)
+            if name not in (events.run_id, base.manifest.run) and (has_state(place) or is_unfinished(place)):
+                states.remove(name)
+
+
+def state_of(result: Result, order: Order | None) -> State:
+    """The state of a result, from its tables. Peels its edges once unless the `order` of its peeling is known.
+
+    Raises InputError for damage.
+    """
+    graph = graph_of_result(result)
+    return State.of(graph, edge_column(result, "lambda")) if order is None else State.in_order(graph, order)
+
+
+def refuse_unclear(base: Result) -> None:
+    """Raise UsageError if a result does not keep what any result after a batch needs."""
+    if not base.manifest.has_lambda:
+        raise UsageError(_lacks(base, "its edges, as it was made without λ"))
+    if base.manifest.input.bipartite == "refuse":
+        raise UsageError(_lacks(base, "the columns in which its ids were, which input.bipartite=refuse compares"))
+
+
+def state_for_programs(settings: Settings, base: Result) -> State | None:
+    """The state of a result with the directions and weights of its edges; None if the programs read neither.
+
+    Raises UsageError if there is no such state.
+    """
+    programs, own = settings.programs.vertex_programs, settings.input
+    if not programs or not (own.directed or own.weight_column is not None):
+        return None
+    needs = {"directions": own.directed, "weights": own.weight_column is not None}
+    try:
+        state = known_state(settings, base)
+        has = state.arcs or Arcs(None, None)
+        if base.manifest.input.bipartite is None and needs == {
+            "directions": has.ways is not None,
+            "weights": has.weight is not None,
+        }:
+            return state
+        why = "its state does not have them"
+    except NoState as error:
+        why = str(error)
+    what = " and ".join(name for name, is_needed in needs.items() if is_needed)
+    raise UsageError(_lacks(base, f"the {what} of its edges, which {', '.join(programs)} may need", f" ({why})"))
+
+
+def batch_for(settings: Settings, base: Result, insert: InputObject | None, delete: InputObject | None) -> BatchInput:
+    """A batch of changes of `base` as the input of a run with these settings. Raises UsageError as above."""
+    state = state_for_programs(settings, base)
+    if state is None or settings.input.weight_column is None:
+        return BatchInput(base, insert, delete, state)
+    from ..programs.making import refuses_negative_weights  # imports programs and their kernels
+
+    return BatchInput(base, insert, delete, state, refuses_negative_weights(settings))
+
+
+def _lacks(base: Result, what: str, why: str = "") -> str:
+    return f"{base.place} does not keep {what}: run the whole new input instead, with --previous {base.place}{why}"

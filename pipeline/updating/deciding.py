@@ -1,9 +1,4 @@
-"""Whether λ is found from what changed, or from nothing.
-
-λ of the new graph: whether it is found from what changed, the search, and its result in a checkpoint.
-
-May import what `updating` may. Start with `finding_lambda`.
-"""
+"""Whether λ is found from what changed, or from nothing."""
 
 from __future__ import annotations
 

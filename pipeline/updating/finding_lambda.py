@@ -1,6 +1,6 @@
 """λ of the new graph: from the changes, or from nothing where that is less work.
 
-λ of an update in the checkpoint of its output. If the update is interrupted later, the same one goes on from it.
+λ is kept in the checkpoint of the output. If the update is interrupted later, the same one goes on from it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
 """Dense groups and values of vertices of a result brought up to date: from the earlier ones where few edges changed.
 
-May import what `updating` may. Start with `finding`; `earlier` reads the tables of the earlier result. What is done to
-the groups is in `tasks.dense.regrouping`. `vertices` has the values of vertices, and
-`files` writes the tables of groups or takes their files over.
-
-The dense groups and the vertices of an earlier result, from its tables.
-
-The values of vertices of the new graph: from those of the earlier result, or from all edges.
-
-The dense groups of the new graph: from those of the earlier result, or from nothing where that is less work.
+Other threads read the tables of the earlier result. `tasks.dense.regrouping` has what is done to the groups.
 """
 
 from __future__ import annotations

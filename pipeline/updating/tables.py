@@ -1,11 +1,7 @@
 """The tables of an updated result: whole files are taken over where no row changed, and all others are written.
 
-Which files of a table an update takes over from the result before it, and how it cuts the others.
-
 Files keep their ranges of ids from night to night: a file is cut only when it has grown large. So a change in one range
 leaves the files of all others as they are.
-
-The files of the tables of groups: taken over from the earlier result where all their rows are the same.
 """
 
 from __future__ import annotations

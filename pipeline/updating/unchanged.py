@@ -1,8 +1,7 @@
-"""Where the state of results is, and its files as they are.
+"""A night whose input and settings are those of an earlier result: all its files become those of the new result.
 
-Calls in other threads, beside the rest of an update.
-
-A night whose input and settings are those of an earlier result: all its files become those of the new result.
+This is decided by the input's files and settings, before Dask and the kernels are imported. The files of the state, and
+where it is, are here too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Connecting to a Dask scheduler that runs already: its address, its versions, and its workers.
+"""Connecting to a Dask scheduler that runs already: its address, its versions, and the wait for its workers.
 
-The event loop of a client or a cluster that a run starts: a thread of its own, whose log records Dask keeps.
-
-Waiting for the workers of a cluster that this run does not start.
+The event loop of a client that a run starts is a thread of its own, whose log records Dask keeps.
 """
 
 from __future__ import annotations

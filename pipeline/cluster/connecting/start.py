@@ -1,7 +1,4 @@
-"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process.
-
-Freed memory stays with the process, so that the next array takes no new pages.
-"""
+"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process."""
 
 from __future__ import annotations
 

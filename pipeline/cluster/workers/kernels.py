@@ -1,6 +1,7 @@
-"""The kernels of a run on a worker with a GPU: compiled at the first run on its machine, and loaded by later ones.
+"""The kernels of a run on a worker.
 
-Kernels for CPUs that are loaded from the cache, or compiled, while rows are read.
+A worker with a GPU compiles its kernels at the first run on its machine, and loads them in later ones. Kernels for CPUs
+are loaded from the cache, or compiled, while rows are read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The plugins that workers have for the time of a run, also workers that join later.
 
-How messages in a GPU's memory travel: from GPU to GPU where the protocol can (UCX), otherwise through the host.
-
-Dask sends an object from GPU to GPU only if its type is registered. It pickles the others, through the host's memory.
+One has messages in a GPU's memory travel from GPU to GPU where the protocol can (UCX). Dask does so only for objects of
+registered types, and pickles the others, through the host's memory.
 """
 
 from __future__ import annotations

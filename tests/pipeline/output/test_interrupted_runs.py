@@ -36,7 +36,7 @@ import signal, sys, types
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
 run = types.ModuleType("edgemill.pipeline.run.mining")
 def mine_settings(settings, *, client, events, given):
-    from edgemill.pipeline.output.folder_staging import LOG_NAME, FolderStaging
+    from edgemill.pipeline.output.staging import LOG_NAME, FolderStaging
     with FolderStaging(settings.output.path, overwrite=True, run_id=events.run_id) as staging:
         with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
             work()

@@ -24,7 +24,7 @@ DEAD = HERE.model_copy(update={"process_start": 1})
 REBOOTED = HERE.model_copy(update={"boot": "another", "machine": HERE.machine or "none"})
 CONTAINER = HERE.model_copy(update={"processes": "pid:[1]", "host": "container"})
 ELSEWHERE = HERE.model_copy(update={"boot": "another", "machine": "another", "host": "other.example"})
-PRINT_OWNER = "from edgemill.pipeline.output.lock_owner import LockOwner; print(LockOwner.here('x').model_dump_json())"
+PRINT_OWNER = "from edgemill.pipeline.output.lock import LockOwner; print(LockOwner.here('x').model_dump_json())"
 
 
 @pytest.fixture(params=["locks and links", "no locks", "neither"])

@@ -12,7 +12,7 @@ MEASURE = """
 import resource
 import sys
 
-from edgemill.pipeline.cluster.workers.freed_memory import keep_freed_memory
+from edgemill.pipeline.cluster.connecting.start import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()

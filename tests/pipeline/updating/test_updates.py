@@ -24,7 +24,8 @@ from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.updating import finding_lambda, groups, tables
+from edgemill.pipeline.updating import finding_lambda, groups
+from edgemill.pipeline.updating import tables as updated_tables
 from examples import examples
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
@@ -198,12 +199,12 @@ assert not sys.modules.keys() & {set(absent[2 if text else 0 :])}
 def test_files_without_a_changed_row_are_taken_over(
     base: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "FILE_ROWS", 10)
+    monkeypatch.setattr(updated_tables, "FILE_ROWS", 10)
     text = is_text(base)
     cut = update(base, tmp_path / "cut", delete=rows({(30, 31)}, text))
-    assert len(tables.files_of(cut.manifest, "edges")) > 4
+    assert len(updated_tables.files_of(cut.manifest, "edges")) > 4
     made = update(cut, tmp_path / "made", insert=rows({(30, 31)}, text))
-    kept = [own.path for own in tables.files_of(made.manifest, "edges") if own in cut.manifest.outputs]
+    kept = [own.path for own in updated_tables.files_of(made.manifest, "edges") if own in cut.manifest.outputs]
     assert len(kept) >= 4 and all((made.path / path).samefile(cut.path / path) for path in kept)
     assert_equal(made, cliques(), text)
     for name in ("edges", "vertices"):
@@ -214,22 +215,22 @@ def test_files_of_groups_that_did_not_change_are_taken_over(
     base: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clique in the middle loses an edge. Files are cut between groups, so each has whole DN-graphs."""
-    monkeypatch.setattr(tables, "FILE_ROWS", 4)
+    monkeypatch.setattr(updated_tables, "FILE_ROWS", 4)
     text = is_text(base)
     cut = update(base, tmp_path / "cut", delete=rows({(24, 25)}, text), incremental="always", device="cpu")
-    assert len(tables.files_of(cut.manifest, "dn_graph_members")) > 4
+    assert len(updated_tables.files_of(cut.manifest, "dn_graph_members")) > 4
     for file in cut.dn_graph_members.get_fragments():
         assert file.to_table()["dn_graph"].unique().sort() == file.to_table()["dn_graph"].unique()
     made = update(cut, tmp_path / "made", delete=rows({(18, 19)}, text), incremental="always", device="cpu")
     for table, least in (("dn_graph_members", 3), ("hierarchy", 0), ("dn_graphs", 0)):
-        files = tables.files_of(made.manifest, table)
-        places = {(cut.path / own.path).stat().st_ino for own in tables.files_of(cut.manifest, table)}
+        files = updated_tables.files_of(made.manifest, table)
+        places = {(cut.path / own.path).stat().st_ino for own in updated_tables.files_of(cut.manifest, table)}
         kept = sum((made.path / own.path).stat().st_ino in places for own in files)
         assert least <= kept < len(files), table
     check_dense(made)
     assert_equal(made, cliques() - {(18, 19), (24, 25)}, text)
     same = update(made, tmp_path / "same", insert=rows({(0, 40)}, text), incremental="always", device="cpu")
-    graphs = tables.files_of(same.manifest, "dn_graphs")
+    graphs = updated_tables.files_of(same.manifest, "dn_graphs")
     assert all((same.path / own.path).samefile(made.path / own.path) for own in graphs)
 
 
