@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.ingest.packed import has_dense_ids
+from ...tasks.ingest.string_codes import PART_BYTES
 from ...tasks.inputs.sources import Block, Source
+from ...tasks.publish.tables import TEXT_PER_GROUP
+from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from ..cluster.execution import Capacity
-from .gpu_memory import halves_of_a_shard
-from .limits import GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
+from .gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
+from .limits import FILL, GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SHARE_OF_PIECES, SORTED_SHARE
+from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
 from .seconds import predicted_seconds, seconds_saved
+from .shard_memory import ShardMemory
+from .tasks import Layout
 
 if TYPE_CHECKING:
     from .programs import PlannedPrograms
-from ...tasks.ingest.string_codes import PART_BYTES
-from ...tasks.publish.tables import TEXT_PER_GROUP
-from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
-from .gpu_memory import compact_bytes, shards_bytes
-from .limits import FILL, SHARE_OF_PIECES
-from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
-from .shard_memory import ShardMemory
-from .tasks import Layout
+
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -16,30 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...tasks.errors import EdgemillError, StoreLost
 from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source, SourceFile
+from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
+from ..checkpoint.files import checkpoint_place, clear_earlier, clear_files
 from ..frames.frame_input import VERTICES
+from ..messages.exits import message
+from ..nightly.night import follows
 from ..output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
+from ..output.staging import Staging
 from ..programs.declared import LAMBDA, names_of
+from ..results.result import Result
 from ..settings.models import SECTIONS, Settings
 from ..settings.program_sections import sections_of
-from .input import frame_record
+from .context import Call
+from .input import frame_record, open_vertices
 
 if TYPE_CHECKING:
     from ...tasks.attributes import AttributeSource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-
-from ...tasks.errors import EdgemillError, StoreLost
-from ...tasks.storage.folders import folder_at
-from ..checkpoint.files import checkpoint_place, clear_earlier, clear_files
-from ..messages.exits import message
-from ..nightly.night import follows
-from ..output.staging import Staging
-from ..results.result import Result
-from .context import Call
-from .input import open_vertices
 
 
 def reasons_to_replace(call: Call) -> list[str]:

@@ -5,55 +5,48 @@ If a worker is lost with its state, the next attempt to compute resumes from the
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
-from ...tasks.device import MemorySpace
-from ...tasks.errors import StateLost
-from ...tasks.ids.order import MANY
-from ...tasks.storage.folders import Folder, folder_at
-from ...tasks.warm import load_packing
-from ..bounding.bounding import BoundingCheckpoint
-from ..checkpoint.checkpoint import Checkpoint, Graph
-from ..cluster.engine import Engine
-from ..cluster.workers.kernels import FEWEST_THREADS, Needed, is_prepared, prepare, run_cliques
-from ..nightly.lineage import Lineage, lineage_from, lineage_of
-from ..plan.plan import Plan
-from ..programs.saving import KeptPrograms
-from ..results.report.run_report import import_early
-from .context import RunContext
-from .tables import Made, make_tables
-
-if TYPE_CHECKING:
-    from ...kernels.runtime.side_by_side import WarmUp
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...kernels.runtime.device import releasing_pool
 from ...tasks.attributes import AttributeSource
+from ...tasks.device import MemorySpace
+from ...tasks.errors import StateLost
+from ...tasks.ids.order import MANY
 from ...tasks.inputs.sources import Source
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.warm import load_packing
+from ..bounding.bounding import BoundingCheckpoint
+from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..checkpoint.made_of import made_of
 from ..cluster.client import Client
 from ..cluster.connecting.connect import await_workers
 from ..cluster.connecting.start import connect
+from ..cluster.engine import Engine
 from ..cluster.execution import Execution
 from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
-from ..cluster.workers.kernels import KernelLoading
+from ..cluster.workers.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared, prepare, run_cliques
+from ..nightly.lineage import Lineage, lineage_from, lineage_of
 from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
+from ..plan.plan import Plan
 from ..programs.making import find_vertices
+from ..programs.saving import KeptPrograms
+from ..results.report.run_report import import_early
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
 from .cluster_observers import monitored
-from .context import Call
+from .context import Call, RunContext
 from .graph import find_graph
-from .tables import plan_record
+from .tables import Made, make_tables, plan_record
 
 if TYPE_CHECKING:
+    from ...kernels.runtime.side_by_side import WarmUp
     from ..monitor.metrics import Metrics
 
 

@@ -5,14 +5,24 @@ The record is that of the manifest, the log and the terminal. Attributes of vert
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ...tasks.errors import EdgemillError, InputError, UsageError
 from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Frame, Source
+from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
+from ..frames.frame_input import FrameInput, is_frame_input
+from ..frames.input_object import InputObject
+from ..frames.opening import open_input, refuse_few_rows
+from ..frames.path_list import PathList
+from ..frames.row_groups import FOLDER
 from ..monitor.events import Events
 from ..output.manifest import (
     Counts,
@@ -24,28 +34,12 @@ from ..output.manifest import (
     WeightRecord,
     WhereRecord,
 )
-from ..settings.models import Settings
-
-if TYPE_CHECKING:
-    from ...tasks.attributes import AttributeSource
-import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from ...tasks.errors import EdgemillError, InputError, UsageError
-from ...tasks.storage.folders import Folder, folder_at
-from ..frames.frame_input import FrameInput, is_frame_input
-from ..frames.input_object import InputObject
-from ..frames.opening import open_input, refuse_few_rows
-from ..frames.path_list import PathList
-from ..frames.row_groups import FOLDER
 from ..output.staging import Staging
+from ..settings.models import Settings
 from ..settings.overlap import refuse_input_overlap
 
 if TYPE_CHECKING:
+    from ...tasks.attributes import AttributeSource
     from ..cluster.client import Client
     from ..updating.batch import BatchInput
 

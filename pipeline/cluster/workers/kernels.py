@@ -7,6 +7,8 @@ are loaded from the cache, or compiled, while rows are read.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,14 +18,11 @@ from ....kernels.runtime.threads import cores
 from ....tasks.device import MemorySpace
 from ....tasks.errors import UsageError
 from ....tasks.warm import run_clique
+from ...monitor.events import Events
+from ..engine import Engine, Future
 
 if TYPE_CHECKING:
     from ....kernels.runtime.side_by_side import WarmUp
-from collections.abc import Sequence
-from contextlib import nullcontext
-
-from ...monitor.events import Events
-from ..engine import Engine, Future
 
 
 @dataclass(frozen=True)
