@@ -33,7 +33,7 @@ from benchmarks.common.graphs import Answers, Graph, graph
 from benchmarks.common.table import markdown, mebibytes, millions, seconds
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.connecting.start import connect
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings

@@ -24,7 +24,7 @@ from benchmarks.common.graphs import Answers, Graph, graph
 from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.kernels.runtime.warm import warm
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages.ingesting import number, read
 from edgemill.pipeline.stages.partitioning import partition
 from edgemill.pipeline.stages.task_engine import SequentialEngine

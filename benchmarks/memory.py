@@ -27,7 +27,7 @@ from benchmarks.common.table import markdown, mebibytes, millions, seconds
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
-from edgemill.pipeline.frames.opening import open_input
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings

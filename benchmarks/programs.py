@@ -28,7 +28,7 @@ from benchmarks.common.table import markdown, millions, seconds, span
 from edgemill.kernels import row_numbers
 from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages.ingesting import number, read
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.device import MemorySpace

@@ -72,8 +72,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import top as top
     from .pipeline import try_program as try_program
     from .pipeline import update as update
-    from .pipeline.calls.running import ProgramFunction
-    from .pipeline.calls.running import run as run
+    from .pipeline.python_api.functions import ProgramFunction, run
 
     __all__ += ["run"]
 
@@ -85,7 +84,7 @@ else:  # hidden from type checkers, for which any other name is a program
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name == "run":  # in `edgemill.pipeline` it is the name of a room
-            from .pipeline.calls.running import run as value
+            from .pipeline.python_api.functions import run as value
         else:
             value = getattr(pipeline, name)
         globals()[name] = value

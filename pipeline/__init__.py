@@ -2,7 +2,7 @@
 
 It may import `tasks` and `kernels`; only `pipeline.cluster` imports Dask. Start reading with `run.mining`, which
 carries out a run, and `cli.running`, which calls it. The public names below are those of `edgemill`, each loaded at its
-first use. Each program of edgemill is a function, too, by its name (`calls.running.function_of`).
+first use. Each program of edgemill is a function, too, by its name (`python_api.functions.function_of`).
 """
 
 from __future__ import annotations
@@ -39,24 +39,30 @@ if TYPE_CHECKING:
         VertexIds,
         Vertices,
     )
-    from .calls.estimate import estimate
-    from .calls.mine import mine
-    from .calls.running import ProgramFunction
-    from .calls.update import update
+    from .compare.diff import Diff, diff
     from .estimates.figures import GraphFigures
-    from .nightly.finding import find_track
     from .plan.choice import make_plan
     from .programs.trying import try_program
-    from .results.compare.diff import Diff, diff
-    from .results.frames.group_edges import GroupEdges
-    from .results.frames.table import ResultTable
-    from .results.groups.attributes import attributes_of, labels_of
-    from .results.groups.members import members_of
-    from .results.groups.trusses import ktruss, ktruss_groups
-    from .results.plots import plot_group, plot_lambda
-    from .results.queries import edges_of, find_dn_graph, find_group, find_vertex, group_at, groups_of, member_ids, top
+    from .python_api.functions import ProgramFunction, estimate, mine, update
+    from .queries.attributes import attributes_of, labels_of
+    from .queries.group_edges import GroupEdges
+    from .queries.groups import (
+        edges_of,
+        find_dn_graph,
+        find_group,
+        find_track,
+        find_vertex,
+        group_at,
+        groups_of,
+        member_ids,
+        members_of,
+        top,
+    )
+    from .queries.plots import plot_group, plot_lambda
+    from .queries.trusses import ktruss, ktruss_groups
+    from .results.lookup import Group, Vertex
     from .results.result import Result, open
-    from .results.rows import Group, Vertex
+    from .results.table import ResultTable
     from .settings.models import Settings
     from .settings.sources import load_settings
 
@@ -129,44 +135,44 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Cost": "..tasks.programs.program",
     "EdgeFacts": "..tasks.programs.program",
     "EdgeProgram": "..tasks.programs.edges.program",
-    "Diff": ".results.compare.diff",
-    "Group": ".results.rows",
+    "Diff": ".compare.diff",
+    "Group": ".results.lookup",
     "GraphFigures": ".estimates.figures",
-    "GroupEdges": ".results.frames.group_edges",
+    "GroupEdges": ".queries.group_edges",
     "Program": "..tasks.programs.program",
     "Result": ".results.result",
-    "ResultTable": ".results.frames.table",
+    "ResultTable": ".results.table",
     "Settings": ".settings.models",
     "Top": "..tasks.programs.program",
     "Totals": "..tasks.programs.program",
-    "Vertex": ".results.rows",
+    "Vertex": ".results.lookup",
     "VertexId": "..tasks.programs.program",
     "VertexIds": "..tasks.programs.program",
     "Vertices": "..tasks.programs.program",
-    "attributes_of": ".results.groups.attributes",
-    "diff": ".results.compare.diff",
-    "edges_of": ".results.queries",
-    "estimate": ".calls.estimate",
-    "find_dn_graph": ".results.queries",
-    "find_group": ".results.queries",
-    "find_track": ".nightly.finding",
-    "find_vertex": ".results.queries",
-    "group_at": ".results.queries",
-    "groups_of": ".results.queries",
-    "ktruss": ".results.groups.trusses",
-    "ktruss_groups": ".results.groups.trusses",
-    "labels_of": ".results.groups.attributes",
+    "attributes_of": ".queries.attributes",
+    "diff": ".compare.diff",
+    "edges_of": ".queries.groups",
+    "estimate": ".python_api.functions",
+    "find_dn_graph": ".queries.groups",
+    "find_group": ".queries.groups",
+    "find_track": ".queries.groups",
+    "find_vertex": ".queries.groups",
+    "group_at": ".queries.groups",
+    "groups_of": ".queries.groups",
+    "ktruss": ".queries.trusses",
+    "ktruss_groups": ".queries.trusses",
+    "labels_of": ".queries.attributes",
     "load_settings": ".settings.sources",
     "make_plan": ".plan.choice",
-    "member_ids": ".results.queries",
-    "members_of": ".results.groups.members",
-    "mine": ".calls.mine",
+    "member_ids": ".queries.groups",
+    "members_of": ".queries.groups",
+    "mine": ".python_api.functions",
     "open": ".results.result",
-    "plot_group": ".results.plots",
-    "plot_lambda": ".results.plots",
-    "top": ".results.queries",
+    "plot_group": ".queries.plots",
+    "plot_lambda": ".queries.plots",
+    "top": ".queries.groups",
     "try_program": ".programs.trying",
-    "update": ".calls.update",
+    "update": ".python_api.functions",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, for which any other name is a program
@@ -179,7 +185,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, for which any other name is 
 
             return version("edgemill")
         if name in shipped_names():
-            from .calls.running import function_of
+            from .python_api.functions import function_of
 
             return function_of(name)
         if name not in _MODULES:

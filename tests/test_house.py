@@ -198,7 +198,7 @@ def test_importing_the_public_api_loads_nothing_heavy() -> None:
 def test_an_update_loads_no_dask() -> None:
     """And a run that computes nothing loads no kernels either."""
     ask = """
-import sys, edgemill.pipeline.run.mining, edgemill.pipeline.calls.update_settings
+import sys, edgemill.pipeline.run.mining, edgemill.pipeline.python_api.update_settings
 import edgemill.pipeline.updating.beginning
 print(*sys.modules.keys() & {"numba", "llvmlite", "dask", "distributed", "bokeh"})
 import edgemill.pipeline.updating.updating

@@ -1,4 +1,4 @@
-"""Make pipeline/calls/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
+"""Make pipeline/python_api/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
 
 python docs/making/keywords.py
 
@@ -18,7 +18,7 @@ from edgemill.pipeline.programs.declared import field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
 
-FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
+FILE = Path(__file__).resolve().parents[2] / "pipeline" / "python_api" / "keywords.py"
 PATHS = frozenset(
     (
         "checkpoint.path",

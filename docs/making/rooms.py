@@ -48,10 +48,10 @@ class Code:
 
     def stages(self) -> tuple[str, ...]:
         """Names of the stages, in their order."""
-        for node in self.trees["pipeline.monitor.events"].body:
+        for node in self.trees["pipeline.events"].body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STAGES":
                 return tuple(ast.literal_eval(node.value))
-        raise LookupError("pipeline/monitor/events.py has no STAGES")
+        raise LookupError("pipeline/events.py has no STAGES")
 
     def blocks(self, stage: str) -> list[Definition]:
         """The `with` blocks of a stage."""

@@ -22,7 +22,7 @@ from ...tasks.update.order import Order
 from ...tasks.update.whole import recorded_order
 from ..checkpoint.checkpoint import Checkpoint, Graph, read_again
 from ..cluster.engine import Engine, Future
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import ExchangeRecord
 from ..plan.limits import FILL
 from ..plan.plan import Plan

@@ -20,7 +20,7 @@ from ...tasks.graph.subgraph import PartitionCounts, Subgraph
 from ...tasks.graph.whole_graph import WholeGraph
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import leave_pool, progress_reporter
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import BandsRecord, BoundingRecord, ShardsRecord
 from ..settings.models import BoundingSettings
 

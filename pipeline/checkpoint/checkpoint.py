@@ -23,7 +23,7 @@ from ...tasks.storage.array_files import DamagedFile, StoredFile
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
-from ..monitor.events import Events, Stage
+from ..events import Events, Stage
 from ..settings.models import CheckpointSettings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions

@@ -14,16 +14,13 @@ from contextlib import suppress
 import click
 
 from ..messages.exits import exit_code, message
-from ..monitor.terminal import echo
+from ..messages.terminal import echo
 from .error_output import ErrorHandlingGroup, discard_unwritten
 from .generating import generate
-from .groups import ktruss, members, subgraph
 from .options import debug
-from .programs import programs
-from .queries import diff, groups_of, top
+from .queries import diff, groups_of, ktruss, members, subgraph, top
 from .results import explore, report, show, status, verify
-from .running import estimate, plan, run, warm
-from .updating import update
+from .running import estimate, plan, programs, run, update, warm
 
 __all__ = ["edgemill", "main"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..monitor.terminal import echo
+from ..messages.terminal import echo
 from .options import debug
 
 

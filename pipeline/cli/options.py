@@ -11,8 +11,8 @@ import click
 
 from ...tasks.errors import UsageError
 from ..messages.setting_names import SettingOrigin
+from ..messages.terminal import console_on, echo
 from ..messages.wording import in_json
-from ..monitor.terminal import console_on, echo
 from .error_output import AS_JSON, DEBUG, SETTING_ORIGIN, set_json
 
 if TYPE_CHECKING:

@@ -1,14 +1,228 @@
-"""Queries on dense groups and on changes: `edgemill top`, `of` and `diff`."""
+"""Queries on dense groups and on changes: `edgemill top`, `of`, `diff`, `members`, `subgraph` and `ktruss`.
+
+The commands import what they need inside their functions, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..messages.terminal import Binary, echo
 from ..messages.wording import one_line, shown
-from ..monitor.terminal import echo
 from .options import console, debug, json_rows, print_json
+
+if TYPE_CHECKING:
+    from ...tasks.storage.folders import Folder
+    from ..queries.group_files import Sink
+
+
+_output = click.option("--output", metavar="FILE", help="New file or URL. Default: standard output.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace FILE once the new one is complete.")
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "graphml", "csv"]),
+    help="Default: by the suffix of FILE, else csv.",
+)
+
+
+_track = click.option(
+    "--track", type=int, metavar="N", help="The DN-graph with this track, which it keeps from night to night."
+)
+
+
+@click.command()
+@click.argument("out")
+@click.argument("group_id", metavar="[ID]", type=int, required=False)
+@_track
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of members. Default: 20 in a table, else all.",
+)
+@json_rows
+@click.option("--output", metavar="FILE", help="Write the members to a new Parquet or CSV file, or to a URL.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "csv"]),
+    help="Format of --output. Default: by the suffix of FILE, else csv.",
+)
+@_overwrite
+@debug
+def members(
+    out: str,
+    group_id: int | None,
+    track: int | None,
+    limit: int | None,
+    as_json: bool,
+    output: str | None,
+    form: Any,
+    overwrite: bool,
+) -> None:
+    """List the members of a group.
+
+    Each member of the group ID of the result OUT comes with its number of edges inside the group, its number of all
+    edges, and its λ. ID is the id of a DN-graph (edgemill top) or of a component of the hierarchy (edgemill of).
+    --track N selects a DN-graph instead. Members are sorted by their number of edges inside the group, then by id.
+    Vertex attributes are shown too.
+    """
+    from ..messages.terminal import print_whole
+    from ..queries import groups
+    from ..queries.attributes import json_rows_of
+    from ..queries.group_files import format_of, write_table
+    from ..queries.group_tables import members_table
+    from ..queries.groups import find_track, members_of
+    from ..results.result import Result
+
+    if (group_id is None) == (track is None):
+        raise click.UsageError("name one group: its ID or --track N")
+    if output is not None and as_json:
+        raise click.UsageError("--json prints to standard output: leave out --output or --json")
+    if output is None and (form is not None or overwrite):
+        raise click.UsageError("--format and --overwrite need --output FILE")
+    form = form or format_of(output)
+    if form == "graphml":
+        raise click.UsageError("members are a table: write .parquet or .csv, or use edgemill subgraph for GraphML")
+    result = Result(out)
+    group = find_track(result, track) if track is not None else groups.find_group(result, group_id or 0)
+    if output is not None or as_json:
+        found = members_of(result, group, limit)
+        if as_json:
+            print_json(json_rows_of(found))
+            return
+        with _open_output(output, overwrite, result.place) as file:
+            write_table(found, file, form)
+        return
+    shown = limit or _SHOWN
+    print_whole(console(), members_table(members_of(result, group, shown)))
+    if limit is None and group.vertices > shown:
+        echo(f"{shown} of {group.vertices:,} members; --limit {group.vertices} lists all", err=True)
+
+
+_SHOWN = 20
+
+
+@click.command()
+@click.argument("out")
+@click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph with this id.")
+@click.option("--component", type=int, metavar="ID", help="The component of the hierarchy with this id.")
+@_track
+@_format
+@_output
+@_overwrite
+@debug
+def subgraph(
+    out: str,
+    dn_graph: int | None,
+    component: int | None,
+    track: int | None,
+    form: Any,
+    output: str | None,
+    overwrite: bool,
+) -> None:
+    """Write the edges of a group.
+
+    The edges of one dense group of the result OUT come with their support and λ. Vertex attributes are included:
+    GraphML has them at the vertices, other formats in one column per endpoint.
+    """
+    from ..queries import groups
+    from ..queries.group_files import format_of, write_group
+    from ..queries.groups import find_track
+    from ..results.result import Result
+
+    if [dn_graph, component, track].count(None) != 2:
+        raise click.UsageError("name one group: --dn-graph ID, --component ID or --track N")
+    form = form or format_of(output)
+    _refuse_terminal(output, form)
+    result = Result(out)
+    if track is not None:
+        group = find_track(result, track)
+    elif dn_graph is not None:
+        group = groups.find_dn_graph(result, dn_graph)
+    else:
+        group = groups.find_group(result, component or 0)
+    with _open_output(output, overwrite, result.place) as file:
+        write_group(result, group, file, form)
+
+
+@click.command()
+@click.argument("out")
+@click.option(
+    "-k", required=True, type=click.IntRange(min=2), metavar="K", help="Truss number, 2 or more; 2 selects all edges."
+)
+@click.option("--component", type=int, metavar="ID", help="Only the connected component with this id.")
+@click.option("--list", "as_list", is_flag=True, help="List the connected components and not the edges.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print one JSON object per line.")
+@_format
+@_output
+@_overwrite
+@debug
+def ktruss(
+    out: str,
+    k: int,
+    component: int | None,
+    as_list: bool,
+    as_json: bool,
+    form: Any,
+    output: str | None,
+    overwrite: bool,
+) -> None:
+    """Write the edges of a K-truss, or list its connected components.
+
+    The edges of the K-truss of the result OUT come with their support and λ. K is defined as in NetworkX and cuGraph:
+    each edge of the K-truss is in at least K - 2 of its triangles. The K-truss consists of the edges with λ ≥ K - 2.
+    """
+    from ..messages.terminal import print_whole
+    from ..queries.group_files import format_of, write_truss
+    from ..queries.group_tables import truss_table
+    from ..queries.trusses import ktruss_groups
+    from ..results.result import Result
+
+    if as_list and (component is not None or form or output or overwrite):
+        raise click.UsageError("--list prints a table: leave out --component, --format, --output and --overwrite")
+    if as_json and not as_list:
+        raise click.UsageError("--json needs --list; edges are written with --format csv, parquet or graphml")
+    form = form or format_of(output)
+    if not as_list:
+        _refuse_terminal(output, form)
+    result = Result(out)
+    if not as_list:
+        with _open_output(output, overwrite, result.place) as file:
+            write_truss(result, k, component, file, form)
+        return
+    rows = ktruss_groups(result, k)
+    if as_json:
+        print_json(rows.to_pylist())
+    elif len(rows):
+        print_whole(console(), truss_table(rows.to_pylist()))
+    else:
+        echo(f"The {k}-truss has no edges: the highest k is {result.manifest.lam.max + 2}.")
+
+
+def _refuse_terminal(output: str | None, form: str) -> None:
+    if output is None and form == "parquet" and sys.stdout.isatty():
+        raise click.UsageError("Parquet cannot be written to a terminal: add --output FILE")
+
+
+@contextmanager
+def _open_output(output: str | None, overwrite: bool, result: Folder) -> Iterator[Sink]:
+    """The file to write, or standard output. Raises as `new_file` does."""
+    from ..output.new_path import new_file
+
+    if output is None:
+        stream = Binary()
+        yield stream
+        stream.flush()  # raises for a full disk, so that it gets an exit code
+        return
+    with new_file(output, overwrite, [result]) as file:
+        yield file
 
 
 def _member_count(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -50,12 +264,12 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
     id and shown by their labels, if the result has some. edgemill members lists all members of one group, sorted by
     their number of edges inside it.
     """
-    from ..results.group_tables import dn_graphs_table, vertices_table
-    from ..results.groups.top_members import with_members
-    from ..results.groups.values import json_rows_of
-    from ..results.queries import top as top_dn_graphs
+    from ..messages.terminal import print_whole
+    from ..queries.attributes import json_rows_of
+    from ..queries.group_tables import dn_graphs_table, vertices_table
+    from ..queries.groups import top as top_dn_graphs
+    from ..queries.groups import with_members
     from ..results.result import Result
-    from ..results.terminal_table import print_whole
 
     result = Result(out)
     found = top_dn_graphs(result, by, count)
@@ -90,33 +304,32 @@ def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_js
     """
     from dataclasses import asdict
 
-    from ..results import queries
-    from ..results.group_tables import groups_table, vertex_line
-    from ..results.groups.attributes import labels_of
-    from ..results.groups.values import json_row
+    from ..messages.terminal import print_whole
+    from ..queries import groups
+    from ..queries.attributes import json_row, labels_of
+    from ..queries.group_tables import groups_table, vertex_line
     from ..results.result import Result
-    from ..results.terminal_table import print_whole
 
     if level is not None and count is not None:
         raise click.UsageError("--level selects one group: leave out --count")
     result = Result(out)
-    found = queries.find_vertex(result, vertex)
+    found = groups.find_vertex(result, vertex)
     if not result.manifest.has_lambda and level is None and count is None:
         values = {"id": found.id, "degree": found.degree, **found.values}
         print_json([json_row(values)]) if as_json else print_whole(console(), vertex_line(found))
         return
     if level is None:
-        groups = queries.groups_of(result, found, count)
+        around = groups.groups_of(result, found, count)
     else:
-        group = queries.group_at(result, found, level)
-        groups = [] if group is None else [group]
+        group = groups.group_at(result, found, level)
+        around = [] if group is None else [group]
     if as_json:
-        print_json(asdict(group) for group in groups)
+        print_json(asdict(group) for group in around)
         return
     output = console()
     output.print(vertex_line(found, labels_of(result, [found.id])[0]))
-    if groups:
-        print_whole(output, groups_table(groups))
+    if around:
+        print_whole(output, groups_table(around))
     elif level is not None and found.component is not None:
         echo(f"The vertex is in no group at level {level}: its lambda is {found.lam}.")
     else:
@@ -145,9 +358,9 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, tolerance: flo
     columns of vertex programs changed. DN-graphs are matched by their members. The exit code is 0 whether or not
     anything changed.
     """
-    from ..results.compare.diff import diff as compare
-    from ..results.group_tables import changes_table, columns_table
-    from ..results.terminal_table import print_whole
+    from ..compare.diff import diff as compare
+    from ..messages.terminal import print_whole
+    from ..queries.group_tables import changes_table, columns_table
 
     found = compare(old, new, output, overwrite, tolerance)
     for notice in found.notices:

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 import click
 
+from ..messages.terminal import console_on, echo
 from ..messages.wording import one_line
-from ..monitor.terminal import console_on, echo
 from .options import MOST_MEMBERS, console, debug, json_document, json_rows, print_document, print_json
 
 _MOST_GROUPS = 10
@@ -26,16 +26,16 @@ def show(out: str, detail: bool, as_json: bool) -> None:
     the folder or at the URL OUT.
     """
     from ..results.result import Result
-    from ..results.summary.top_groups import top_groups
+    from .show import top_groups
 
     result = Result(out)
     groups = top_groups(result, _MOST_GROUPS, MOST_MEMBERS)
     if as_json:
-        from ..results.summary.result_document import result_document
+        from .documents import result_document
 
         print_document(result_document(result, groups, detail) | {"exit_code": 0})
         return
-    from ..results.summary.show import show_result
+    from .show import show_result
 
     show_result(result, out, console(), groups, detail)
 
@@ -56,9 +56,8 @@ def status(ctx: click.Context, out: str, as_json: bool) -> None:
 
     from ...tasks.storage.folders import folder_at
     from ..messages.setting_names import with_flags
-    from ..monitor.status import status_of
-    from ..monitor.status_text import describe
-    from ..nightly.night import later_failures
+    from ..monitor.status import later_failures, status_of
+    from .show import describe
 
     found, now = status_of(out), datetime.now(UTC)
     later = later_failures(folder_at(out)) if found.result is not None else []
@@ -83,7 +82,7 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
 
     The report, report.html, shows the result in the folder or at the URL OUT on one page.
     """
-    from ..results.report.report_file import write_report
+    from ..report.report import write_report
 
     echo(one_line(write_report(out, output, overwrite)))
 
@@ -138,7 +137,7 @@ def explore(out: str, port: int, open_browser: bool) -> None:
     Serves a page on 127.0.0.1 until Ctrl-C, for the result in the folder or at the URL OUT. The page shows the
     hierarchy, finds groups by vertex, and draws DN-graphs with their neighbourhoods.
     """
-    from ..results.explore import explore as serve
+    from ..explorer.server import explore as serve
     from ..results.result import Result
 
     def ready(address: str) -> None:

@@ -1,28 +1,35 @@
-"""`edgemill run`, `plan` and `estimate`.
+"""Commands that start runs, or tell of them: `edgemill run`, `update`, `plan`, `estimate`, `warm` and `programs`.
 
-The commands import many modules, each inside the function that needs it, so that other commands start fast.
+The commands import many modules, each inside the function that needs it, so that other commands start fast. A run is
+started without pandas, SciPy, threads of BLAS and cycle collection, which make imports slow. `announcing_stops`
+announces Ctrl-C and SIGTERM at once; a second Ctrl-C ends the process.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from importlib import import_module
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...tasks.errors import EdgemillError
-from ..messages.setting_names import with_flags
+from ..messages.setting_names import SettingOrigin, with_flags
+from ..messages.terminal import echo
 from ..messages.wording import one_line
-from ..monitor.terminal import echo
 from .error_output import JSON_EVENTS, SETTING_ORIGIN
-from .importing import hide_scipy_from_cupy, light_imports
 from .options import (
     MOST_MEMBERS,
+    assigned_names,
     console,
     debug,
     json_document,
@@ -31,14 +38,188 @@ from .options import (
     run_options,
     settings_from,
 )
-from .signals import announcing_stops
 
 if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
-    from ..frames.input_object import InputObject
-    from ..monitor.summary import RunSummary
+    from ..events import Events
+    from ..inputs.input_object import InputObject
+    from ..monitor.display import RunSummary
     from ..results.result import Result
     from ..settings.models import Settings
+
+
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+"""Environment variables that give OpenBLAS its number of threads."""
+
+
+@contextmanager
+def light_imports(freeze: bool) -> Iterator[None]:
+    """Disable the cycle collector while the block imports modules: it would run often and find next to no garbage.
+
+    With `freeze`, all objects at the end of the block are excluded from collection until `gc.unfreeze()`.
+    """
+    _import_numpy_with_one_thread()
+    _hide_pandas_from_arrow()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if freeze:
+            gc.freeze()
+        if enabled:
+            gc.enable()
+
+
+def _import_numpy_with_one_thread() -> None:
+    """Import NumPy such that OpenBLAS starts no threads, unless the user has set their number.
+
+    Their start takes more CPU than the rest of NumPy's import, and edgemill multiplies no matrices.
+    """
+    if "numpy" in sys.modules or any(name in os.environ for name in _BLAS_THREADS):
+        return
+    os.environ[_BLAS_THREADS[0]] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[_BLAS_THREADS[0]]
+
+
+def _hide_pandas_from_arrow() -> None:
+    """Keep Arrow from importing pandas, which takes a quarter of a second, in a process that passes no pandas frame.
+
+    If pandas is installed, Arrow imports it before it converts its first value, to recognize pandas' missing values.
+    It tries once. `to_pandas()` still works.
+    """
+    if "pandas" in sys.modules:
+        return
+    with _hidden("pandas"):
+        import pyarrow
+
+        pyarrow.scalar(0)
+
+
+def hide_scipy_from_cupy() -> None:
+    """Keep CuPy from importing SciPy, which takes a quarter of a second, in a process that passes no matrix of SciPy.
+
+    CuPy would import it for the first operator on an array and a number, to recognize matrices.
+    """
+    if "scipy" in sys.modules:
+        return
+    from ...kernels.runtime.device import import_operators
+
+    with _hidden("scipy"):
+        import_operators()
+
+
+@contextmanager
+def _hidden(package: str) -> Iterator[None]:
+    """Within the context, imports of the package fail."""
+    finder = _NotInstalled(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _NotInstalled:
+    """Makes Python believe that a package is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname.partition(".")[0] == self._package:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+AGAIN_SECONDS = 0.5
+"""A second Ctrl-C within this time counts as the first: `timeout`, for one, sends each signal twice."""
+_SHOW_CURSOR = b"\x1b[?25h\n"
+
+
+@contextmanager
+def announcing_stops(events: Events) -> Iterator[None]:
+    """Within the block, emit the event `stopping` as soon as the first Ctrl-C or SIGTERM arrives.
+
+    The signal also raises its exception in the main thread, which ends the run: it closes workers and removes its
+    files, which takes a while; checkpoints stay. A second Ctrl-C exits this process at once, as if it were killed. The
+    next run with the same output removes the remaining files and resumes from the checkpoint.
+
+    A listener thread reads signals from a pipe (`signal.set_wakeup_fd`), so that it responds while the main thread
+    compiles or waits. Outside the main thread the block does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    interrupt = signal.getsignal(signal.SIGINT)  # a background job of a shell ignores it
+    if callable(interrupt):
+        signal.signal(signal.SIGINT, _once(interrupt))
+    listener = threading.Thread(target=_listen, args=(reader, events), name="edgemill-stopping", daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        if callable(interrupt):
+            signal.signal(signal.SIGINT, interrupt)
+        signal.set_wakeup_fd(before)
+        os.close(writer)  # ends the thread
+        listener.join()
+        os.close(reader)
+
+
+def _once(interrupt: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+    """A handler that calls another at the first Ctrl-C alone: a second must not break the clean-up."""
+    came = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if not came:
+            came = True
+            interrupt(number, frame)
+
+    return handle
+
+
+def _listen(reader: int, events: Events) -> None:
+    first: float | None = None
+    while number := os.read(reader, 1):
+        now = time.monotonic()
+        if first is None and number[0] in (signal.SIGINT, signal.SIGTERM):
+            first = now
+            events.emit("stopping", signal=signal.Signals(number[0]).name)
+        elif first is not None and number[0] == signal.SIGINT and now - first >= AGAIN_SECONDS:
+            if os.isatty(2):
+                os.write(2, _SHOW_CURSOR)  # the progress display hides it
+            sys.stdout.flush()
+            os._exit(128 + signal.SIGINT)
+
+
+@click.command()
+@click.option("--program", "own", multiple=True, metavar="MODULE:CLASS", help="List your own program, too.")
+@debug
+def programs(own: tuple[str, ...]) -> None:
+    """List the vertex programs.
+
+    Each comes with the columns that it adds and its settings. `run --programs` runs them. Installed programs,
+    entry points of the group `edgemill.programs`, are among them.
+    """
+    from ..programs.declared import find_programs, installed_names, shipped_names
+
+    echo("lambda\n  λ of every edge, and dense groups; the default")
+    for program in find_programs(own, [*shipped_names(), *installed_names()]).values():
+        echo(f"\n{program.name}\n  {program.title}")
+        for column in program.columns:
+            echo(f"  column   {column.name} ({column.kind}): {column.meaning}")
+        for column in program.edge_columns:
+            echo(f"  column   {column.name} ({column.kind}), of edges: {column.meaning}")
+        for name, parameter in program.parameters.items():
+            shown = {...: "required", None: "null"}.get(parameter.default, parameter.default)
+            echo(f"  setting  {program.name}.{name} ({shown}){': ' if parameter.meaning else ''}{parameter.meaning}")
 
 
 _MOST_GROUPS = 3
@@ -97,8 +278,8 @@ def carry_out(
     if freeze:
         ctx.call_on_close(gc.unfreeze)  # such a process may continue
     with light_imports(freeze):
+        from ..events import Events
         from ..monitor.display import display_for
-        from ..monitor.events import Events
 
     with Events(display_for(sys.stderr, verbose, in_json)) as events, announcing_stops(events):
         if in_json:
@@ -112,8 +293,8 @@ def carry_out(
             from ...kernels.runtime.device import device
             from ...tasks.errors import NotConverged
             from ..cluster.connecting.local import start_gpu
-            from ..monitor.log_events import logs_as_events
-            from ..monitor.summary import RunSummary
+            from ..events import logs_as_events
+            from ..monitor.display import RunSummary
             from ..run.mining import mine_settings
 
             if given is None and not settings.nightly.may_start_from_earlier:
@@ -155,7 +336,7 @@ def _ended(result: Result) -> str:
 
 
 def _print_document(result: Result, run_id: str, summary: RunSummary, unfinished: NotConverged | None) -> None:
-    from ..results.summary.result_document import result_document
+    from .documents import result_document
 
     ended = {
         "nothing_to_do": result.manifest.run != run_id,
@@ -170,7 +351,7 @@ def _print_document(result: Result, run_id: str, summary: RunSummary, unfinished
 
 
 def _print_ending(result: Result, run_id: str, summary: RunSummary, out: str) -> None:
-    from ..results.summary.run_end import print_ending
+    from .show import print_ending
 
     manifest = result.manifest
     if manifest.run != run_id:
@@ -185,7 +366,7 @@ def _print_ending(result: Result, run_id: str, summary: RunSummary, out: str) ->
 
 def _groups(result: Result) -> list[dict[str, Any]]:
     """The top groups of the result; empty if they cannot be read, since the run has succeeded."""
-    from ..results.summary.top_groups import top_groups
+    from .show import top_groups
 
     with suppress(EdgemillError, OSError):
         return top_groups(result, _MOST_GROUPS, MOST_MEMBERS)
@@ -193,7 +374,7 @@ def _groups(result: Result) -> list[dict[str, Any]]:
 
 
 def _report(result: Result) -> str | None:
-    from ..results.report.report_file import report_of
+    from ..report.report import report_of
 
     with suppress(EdgemillError, OSError):
         return report_of(result)
@@ -219,11 +400,11 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
     made, update = make_plan(settings), None
     error = refusal(made)
     if settings.nightly.may_start_from_earlier:
-        from ..calls.plan_update import plan_update
+        from ..updating.planning import plan_update
 
         update = plan_update(settings, made.source)
     if as_json:
-        from ..results.summary.plan_document import plan_document
+        from .documents import plan_document
 
         ended = {"exit_code": 0} if error is None else {"exit_code": error.exit_code, "error": str(error)}
         print_document(plan_document(made) | {"update": None if update is None else asdict(update)} | ended)
@@ -245,7 +426,7 @@ def estimate(config: str | None, assignments: tuple[str, ...], print_config: boo
     Takes the arguments of `run`; no output is needed. Reads the whole input, and samples wedges of the graph
     (estimate.samples, estimate.seed). A ~ marks an estimate.
     """
-    from ..calls.temporary import TemporaryFolder
+    from ..results.temporary import TemporaryFolder
 
     folder = TemporaryFolder()
     try:
@@ -257,8 +438,8 @@ def estimate(config: str | None, assignments: tuple[str, ...], print_config: boo
             return
         from ..estimates.estimating import estimate_graph
         from ..estimates.figures import describe as describe_figures
+        from ..events import Events
         from ..monitor.display import display_for
-        from ..monitor.events import Events
 
         with Events(display_for(sys.stderr, False, False)) as events, announcing_stops(events):
             figures = estimate_graph(settings, client=None, events=events)
@@ -287,3 +468,67 @@ def warm(parts: tuple[str, ...]) -> None:
         raise click.UsageError(f"there is no part {unknown[0]!r}: name some of {', '.join(PARTS)}")
     for part in parts or [part for part in PARTS if part != "gpu" or has_cupy()]:
         echo(f"kernels of {part} ready in {PARTS[part]():.1f} s")
+
+
+_DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_FLAGS = ("output", "program", "overwrite", "fresh", "device", "workers", "scheduler", "scheduler_file", "date")
+
+
+@click.command()
+@click.argument("result")
+@click.option("--insert", multiple=True, metavar="FILES", help="Edges to insert: a file, folder or glob; repeatable.")
+@click.option("--delete", multiple=True, metavar="FILES", help="Edges to delete, as --insert; they go first.")
+@click.option("--output", required=True, help="Folder of the new result, or a URL in an object store.")
+@click.option("--program", multiple=True, metavar="MODULE:CLASS", help="Your own program that the result has.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing result once the new one is complete.")
+@click.option("--fresh", is_flag=True, help="Ignore checkpoints and results of earlier runs.")
+@click.option("--device", type=_DEVICES, help="Device that computes.")
+@click.option("--workers", type=int, help="Worker processes to start. Default: none, this process computes.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of a running Dask scheduler.")
+@click.option("--scheduler-file", metavar="FILE", help="Scheduler file of a running Dask scheduler.")
+@click.option(
+    "--date", metavar="DAY", help="Day for {date} in --output: 2026-11-20, today, yesterday, 25 hours ago (UTC)."
+)
+@click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Set any setting; repeatable.")
+@click.option("--verbose", "-v", is_flag=True, help="Without a terminal: print one line per stage on stderr.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: write only events to stderr, as in log.jsonl, errors too, for log collectors.",
+)
+@json_document
+@debug
+@click.pass_context
+def update(
+    ctx: click.Context,
+    /,
+    result: str,
+    insert: tuple[str, ...],
+    delete: tuple[str, ...],
+    assignments: tuple[str, ...],
+    verbose: bool,
+    log_format: str,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Bring a result up to date with inserted and deleted edges.
+
+    RESULT is the folder or URL of a result; it stays as it is. The new result is the one that a run would compute from
+    all its edges. Deletions come first: an edge in both is in the new result.
+    """
+
+    def start() -> tuple[Settings, InputObject | None]:
+        from ..python_api.update_settings import batch_part, update_settings
+        from ..results.result import Result
+        from ..settings.sources import SHORT_NAMES, load_settings
+        from ..updating.beginning import batch_for
+
+        given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False, ())}
+        assigned = assigned_names(assignments)
+        ctx.meta[SETTING_ORIGIN] = SettingOrigin(False, frozenset([*given, *assigned]))
+        base = Result(result)
+        settings = load_settings(None, update_settings(base, given, assigned), assignments)
+        return settings, batch_for(settings, base, batch_part(list(insert)), batch_part(list(delete)))
+
+    carry_out(ctx, start, verbose, log_format == "json", as_json)

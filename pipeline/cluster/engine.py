@@ -28,7 +28,7 @@ from .workers.device_results import move_to_host
 from .workers.spill import mapped
 
 if TYPE_CHECKING:
-    from ..monitor.events import Stage
+    from ..events import Stage
 
 _NOTICING_SECONDS = 30
 """How long to wait for the other tasks of a gang to end, once the first has failed."""

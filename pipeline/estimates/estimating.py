@@ -16,8 +16,8 @@ from ..cluster.connecting.local import check_device, check_least_workers
 from ..cluster.connecting.start import connect
 from ..cluster.engine import Engine, Future
 from ..cluster.session import Session
-from ..frames.input_object import InputObject
-from ..monitor.events import Events
+from ..events import Events
+from ..inputs.input_object import InputObject
 from ..output.staging import staging_for
 from ..plan.seconds import predicted_seconds
 from ..programs.blocks import GraphBlocks, cut_graph, place_blocks

@@ -1,5 +1,5 @@
-"""What a run reports while it runs: events, and their views: log, displays, metrics, status and summary.
+"""Views of a run's events: displays, metrics, the textfile of node_exporter, and the status of an output.
 
-Start with `events`, then `progress`, which folds events into the state that the views show. Imports `messages`,
-`output` and `checkpoint`; `status_text` also imports `results`.
+Start with `progress`, which folds events into the state that the views show. Imports `events`, `messages`, `output`,
+`checkpoint` and `results`.
 """

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ...tasks.storage.folders import Folder, folder_at
-from ...tasks.storage.pointer import follow_pointer
+from ...tasks.storage.pointer import follow_pointer, pointer_target
 from ..checkpoint.files import INDEXES, checkpoint_place, opened
 from ..output.lock import LOCK_NAME, LockOwner, inspect_lock, inspect_store_lock
 from ..output.manifest import Manifest, read_manifest
 from ..output.staging import CHECKPOINT, FAILED_LOG, LOG_NAME, RUN
-from .progress import Progress
-from .run_log import read_log
+from ..results.series import PreviousResult, Series
+from .progress import Progress, read_log
 
 State: TypeAlias = Literal["none", "running", "unknown", "dead", "failed", "finished"]
 """`unknown`: the run is on another host or in another container, where its process cannot be checked."""
@@ -271,3 +271,18 @@ def _checkpoint_status(out: Folder, log: Progress | None) -> CheckpointStatus | 
     if path is not None and place.is_local and not os.path.isabs(os.path.expanduser(path)):
         return CheckpointStatus(str(place), "unknown", None)  # a path relative to the working directory of the run
     return damaged
+
+
+def later_failures(out: Folder) -> list[tuple[str, Status]]:
+    """Days after the one that the pointer `out` points to, whose last run failed or died, with the status of each, the
+    oldest first. Empty if `out` is no pointer of a series. Raises as `status_of` does.
+    """
+    target = pointer_target(out)
+    manifest = None if target is None else PreviousResult("", target).manifest()
+    known = {} if manifest is None else manifest.settings.get("nightly", {})
+    day, name = str(known.get("date") or ""), str(known.get("series") or "")
+    series = Series.around(target, name, day) if target is not None and day and name else None
+    if series is None:
+        return []
+    newer = [(own, status_of(series.at(own))) for own in reversed(series.days()) if own > day]
+    return [(own, status) for own, status in newer if status.state in ("failed", "dead")]

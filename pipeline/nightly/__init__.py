@@ -1,5 +1,4 @@
-"""A series of nightly runs: results by date, the pointer `latest`, tracks of DN-graphs, retention and the textfile.
+"""A series of nightly runs: what a night starts from, the pointer `latest`, tracks of DN-graphs, and retention.
 
-Start with `night`. `track_assignment` assigns tracks during a run; `overlaps` and `fates` compare the DN-graphs of two
-finished results. Imports `monitor`, `output`, `results`, `settings` and the engine of `cluster`.
+Start with `night`. `track_assignment` assigns tracks during a run; `results.series` finds the results of other days.
 """

@@ -1,53 +1,32 @@
-"""One night of a series: the previous result, and the steps after a successful run."""
+"""One night of a series: the earlier results that a run starts from, and the steps after a successful run.
+
+`Lineage` holds the earlier results from which a run continues tracks.
+"""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
+
+import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
-from ...tasks.ids.display import are_same
+from ...tasks.ids.display import are_same, type_name
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.pointer import pointer_target, refuse_non_pointer, set_pointer
-from ..monitor.events import Events
-from ..monitor.status import Status, status_of
-from ..output.manifest import Manifest, is_result
+from ..events import Events
+from ..messages.exits import message
+from ..output.manifest import EarlierRecord, Manifest, is_result
 from ..results.result import Result
+from ..results.series import PreviousResult, Series, night_before
 from ..settings.models import NightlySettings, Settings
 from .retention import keep_newest
-from .series import Series
 
 _TRIES = 5
 """Attempts to move the pointer; one fails if another run finishes a newer night at the same time."""
-
-
-class PreviousResult(NamedTuple):
-    """The result of a previous night."""
-
-    day: str
-    """Empty for a result outside of a series."""
-    place: Folder
-
-    def manifest(self) -> Manifest | None:
-        """Its manifest; None if it is damaged. Raises StoreLost."""
-        try:
-            return Result(self.place).manifest
-        except StoreLost:
-            raise
-        except EdgemillError:
-            return None
-
-    @property
-    def run(self) -> str:
-        """Its run; empty if its manifest is damaged. Raises StoreLost."""
-        manifest = self.manifest()
-        return "" if manifest is None else manifest.run
-
-    def __str__(self) -> str:
-        return self.day or str(self.place)
 
 
 @dataclass(frozen=True)
@@ -84,7 +63,7 @@ class Night:
 
     def previous(self) -> PreviousResult | None:
         """The newest exact result of an earlier day. Raises UsageError if the results cannot be listed."""
-        return _before(self.series, self.day)
+        return night_before(self.series, self.day)
 
     @property
     def place(self) -> Folder:
@@ -196,37 +175,83 @@ def refuse_few_edges(before: PreviousResult | None, settings: NightlySettings, e
         )
 
 
-def later_failures(out: Folder) -> list[tuple[str, Status]]:
-    """Days after the one that the pointer `out` points to, whose last run failed or died, with the status of each, the
-    oldest first. Empty if `out` is no pointer of a series. Raises as `status_of` does.
-    """
-    target = pointer_target(out)
-    manifest = None if target is None else PreviousResult("", target).manifest()
-    known = {} if manifest is None else manifest.settings.get("nightly", {})
-    day, name = str(known.get("date") or ""), str(known.get("series") or "")
-    series = Series.around(target, name, day) if target is not None and day and name else None
-    if series is None:
-        return []
-    newer = [(own, status_of(series.at(own))) for own in reversed(series.days()) if own > day]
-    return [(own, status) for own, status in newer if status.state in ("failed", "dead")]
-
-
-def previous_result(result: Result) -> PreviousResult | None:
-    """As `Night.before` of the night of a finished result. The series may have been moved since."""
-    known = result.manifest.settings.get("nightly", {})  # absent in earlier releases
-    day, series = known.get("date"), known.get("series")
-    if not (isinstance(day, str) and isinstance(series, str) and known.get("compare") and result.manifest.exact):
-        return None
-    around = Series.around(result.place, series, day)
-    return None if around is None else _before(around, day)
-
-
 def _is_plain(place: Folder) -> bool:
     """Whether an object store's URL has no empty names, `.` or `..`; always true on a disk."""
     _, mark, path = place.url.partition("://")
     return not mark or not {"", ".", ".."} & {*path.removeprefix("/").split("/")}
 
 
-def _before(series: Series, day: str) -> PreviousResult | None:
-    newest = series.newest(before=day)
-    return None if newest is None else PreviousResult(newest, series.at(newest))
+@dataclass(frozen=True)
+class Lineage:
+    """The earlier results from which a run continues tracks."""
+
+    first: int = 1
+    """The first unused track."""
+    before: Result | None = None
+    """The result of the previous night, if its tracks can be continued."""
+    day: str = ""
+    """Day of `before`."""
+    replaced: Result | None = None
+    """The result of the same night that this run replaces, if its tracks can be continued."""
+    refused: EarlierRecord | None = None
+    """The result of the previous night if its tracks cannot be continued."""
+
+
+def lineage_of(night: Night | None, id_type: pa.DataType, events: Events) -> Lineage:
+    """The earlier results from which a run with ids of this type can continue tracks.
+
+    If the result of the previous night cannot be read or has other ids, the event `tracks_new` says why. Raises
+    StoreLost if a store does not answer: repeating the run is better than new tracks for all DN-graphs.
+    """
+    if night is None:
+        return Lineage()
+    earlier, ids = night.previous(), type_name(id_type)
+    before = None if earlier is None else _usable(earlier.place, ids, events)
+    return Lineage(
+        night.series.next_track(),
+        before,
+        "" if earlier is None else earlier.day,
+        _usable(night.place, ids, None) if night.has_result() else None,
+        _refused(earlier) if earlier is not None and before is None else None,
+    )
+
+
+def lineage_from(place: Folder, id_type: pa.DataType, events: Events) -> Lineage:
+    """As `lineage_of`, for a result outside of a series that starts from the result in `place`."""
+    before = _usable(place, type_name(id_type), events)
+    if before is None or before.manifest.tracks is None:
+        return Lineage(refused=_refused(PreviousResult("", place)))
+    day = str(before.manifest.settings.get("nightly", {}).get("date") or "")
+    return Lineage(before.manifest.tracks.next, before, day)
+
+
+def _refused(earlier: PreviousResult) -> EarlierRecord:
+    return EarlierRecord(day=earlier.day, path=str(earlier.place), run=earlier.run)
+
+
+def _usable(place: Folder, id_type: str, events: Events | None) -> Result | None:
+    """The result in the folder, if its tracks can be continued; else None, and the event `tracks_new` says why."""
+    try:
+        result = Result(place)
+        why = _difference(result, id_type)
+        if not why:
+            _ = result.vertices, result.dn_graphs  # finds damaged footers now
+            return result
+    except StoreLost:
+        raise
+    except EdgemillError as error:
+        why = message(error)
+    if events is not None:
+        events.emit("tracks_new", before=str(place), reason=why)
+    return None
+
+
+def _difference(old: Result, id_type: str) -> str:
+    manifest = old.manifest
+    if not manifest.exact:
+        return "it did not converge" if manifest.has_lambda else "it has no λ"
+    if manifest.tracks is None:
+        return "it was made by a release without tracks"
+    if not are_same(manifest.input.id_type, id_type):
+        return f"its ids are {manifest.input.id_type}, but the ids of this run are {id_type}"
+    return ""

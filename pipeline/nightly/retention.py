@@ -11,12 +11,12 @@ from ...tasks.errors import EdgemillError, UsageError
 from ...tasks.storage.folders import Folder
 from ...tasks.storage.own_files import remove_own
 from ...tasks.storage.pointer import pointer_target
+from ..events import Events
 from ..messages.exits import message
-from ..monitor.events import Events
 from ..output.lock import LOCK_NAME, FolderLock, StoreLock
 from ..output.manifest import MANIFEST_NAME, is_result
 from ..output.staging import CHECKPOINT, FAILED_LOG, LOG_NAME, RUN
-from .series import Series
+from ..results.series import Series
 
 
 def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from operator import attrgetter
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -21,15 +20,14 @@ from ...tasks import tracks
 from ...tasks.dense import BucketGroups
 from ...tasks.errors import InputError
 from ...tasks.messages import Bundle
-from ...tasks.tracks import EarlierResult, InheritedTracks, MatchedPairs, NewCounts, OldCounts, Shapes
+from ...tasks.tracks import EarlierResult, Fates, InheritedTracks, MatchedPairs, NewCounts, OldCounts, Shapes, summed
+from ..events import Events
 from ..messages.exits import message
-from ..monitor.events import Events
 from ..output.manifest import EarlierRecord, TracksRecord
 from ..results.result import Result
 from ..stages.exchange import exchange, forward, send
 from ..stages.task_engine import Future, TaskEngine
-from .fates import Fates
-from .lineage import Lineage
+from .night import Lineage
 
 
 @dataclass(frozen=True)
@@ -112,23 +110,6 @@ def earlier_tables(result: Result) -> EarlierResult:
         return tuple(path for path in paths if PurePosixPath(path).parent.name == table)
 
     return EarlierResult(result.place, files("vertices"), files("dn_graphs"))
-
-
-def summed(later: Sequence[NewCounts], earlier: Sequence[OldCounts], graphs: int) -> Fates:
-    """The fates of the `graphs` DN-graphs of the previous night, from the counts of all buckets."""
-
-    def total(name: str, counts: Sequence[NewCounts] | Sequence[OldCounts]) -> int:
-        return sum(map(attrgetter(name), counts))
-
-    return Fates(
-        continued=total("continued", later),
-        grown=total("grown", later),
-        shrunk=total("shrunk", later),
-        born=total("unmatched", later) - total("split_parts", earlier),
-        died=graphs - total("survived", earlier),
-        merged=total("merged", later),
-        split=total("split", earlier),
-    )
 
 
 def _assigned(

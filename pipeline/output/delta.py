@@ -32,7 +32,7 @@ from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.own_files import take_flock
 from ...tasks.storage.stores import store_errors
 from ...tasks.tables.delta_log import log_files
-from ..monitor.events import Events
+from ..events import Events
 from ..nightly.night import Night
 from ..results.result import Result
 from ..settings.models import Settings

@@ -54,7 +54,7 @@ class Record(BaseModel):
         return value
 
     def _repr_html_(self) -> str:
-        from ..results.notebook.record import record_html
+        from ..messages.html import record_html
 
         return record_html(self)
 

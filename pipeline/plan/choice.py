@@ -28,7 +28,7 @@ from ..cluster.connecting.local import (
 from ..cluster.connecting.start import connect
 from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
-from ..frames.opening import open_input
+from ..inputs.input_object import open_input
 from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
 from .fit import excess
 from .limits import FILL

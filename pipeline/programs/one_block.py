@@ -26,7 +26,7 @@ from ...tasks.publish.tables import TableColumn
 from ...tasks.shards import MemoryCarrier
 from ...tasks.update.merging import Change
 from ...tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import ProgramRecord
 from ..results.result import Result
 from ..settings.models import Settings

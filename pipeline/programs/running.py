@@ -34,7 +34,7 @@ from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers import Communicator
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter, leave_pool
-from ..monitor.events import Events, Stage
+from ..events import Events, Stage
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send

@@ -17,7 +17,7 @@ from ...tasks.errors import StateLost
 from ...tasks.storage.array_files import StoredFile
 from ..checkpoint.checkpoint import Checkpoint, Graph, read_again
 from ..cluster.engine import Engine, Future
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import ProgramRecord
 
 

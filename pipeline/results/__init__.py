@@ -1,6 +1,6 @@
-"""A finished run, opened for reading: tables, queries, comparisons, the report, the explorer, notebooks.
+"""A finished run, opened for reading: its tables, their rows, and conversions to frames and graphs.
 
-Start at `result`, which opens a result and its tables. `queries` finds dense groups, `groups` their members, `compare`
-the changes between two results. `summary` prints a result in a terminal; `report`, `explore` and `notebook` show it in
-a browser. May import `tasks` and the rooms of `pipeline` for output, settings, messages and monitoring.
+Start at `result`, which opens a result, then `table`. `lookup` finds rows by id, `streaming` reads a table in batches,
+`series` finds the results of other nights. Queries and views of a result are in `queries`, `compare`, `report`,
+`explorer` and `notebook`. May import `output`, `settings` and `messages`.
 """

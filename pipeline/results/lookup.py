@@ -1,27 +1,37 @@
-"""Look-ups in a sorted table. Only row groups whose statistics admit a match are read."""
+"""Look-ups by id in a sorted table, and its rows as value types, whose fields are the columns in order.
+
+Only row groups whose statistics admit a match are read.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from math import inf
+from operator import index
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ...tasks.errors import InputError, UsageError
+from ...tasks.ids.display import display_id, parse_id
 from ...tasks.inputs.sources import FOOTER_READERS
+from ..messages.wording import shown
 from .result import Result
 
 if TYPE_CHECKING:
-    from .frames.table import ResultTable
+    from .table import ResultTable
+
 
 CACHED_ROW_GROUPS = {"hierarchy": 4}
 """Decoded row groups in a table's cache, 1 for tables not listed. The ancestors of a group lie in few row groups."""
@@ -167,3 +177,129 @@ def _between(ascending: pa.Array, bounds: tuple[Any, Any] | None) -> pa.Array:
 def _values(column: Any) -> Any:
     """A function from index to value. Arrow orders text by its UTF-8, which equals Python's order."""
     return lambda at: column[at].as_py()
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A vertex of a result."""
+
+    id: int | str
+    """A UUID is text."""
+    degree: int
+    triangles: int | None
+    """None in a result without λ."""
+    lam: int | None
+    """The largest λ of its edges; None in a result without λ."""
+    component: int | None
+    """The innermost group that contains it; None for a vertex without edges, and in a result without λ."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The columns of vertex programs, by name."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of the hierarchy: a connected component of the edges with λ ≥ k."""
+
+    component: int
+    """Its id. A DN-graph has the same id."""
+    k: int
+    parent: int | None
+    """The next larger group; None for a connected component of the graph."""
+    vertices: int
+    edges: int
+
+
+@dataclass(frozen=True)
+class Group(Component):
+    """A component, and whether it is a DN-graph."""
+
+    dn_graph: bool
+
+    @property
+    def density(self) -> float:
+        """The share of the pairs of its vertices that are edges."""
+        return 2 * self.edges / (self.vertices * (self.vertices - 1))
+
+
+@dataclass(frozen=True)
+class DNGraph:
+    """A component with k > 0 that contains no other component."""
+
+    id: int
+    lam: int
+    vertices: int
+    edges: int
+    density: float
+    triangles: int
+    """Triangles with all three edges in it."""
+    parent: int | None
+    track: int | None = None
+    """The number that it keeps from night to night in a series; None in results of earlier releases."""
+
+
+Row = TypeVar("Row", Vertex, Component, DNGraph)
+_TABLES: dict[type, str] = {Vertex: "vertices", Component: "hierarchy", DNGraph: "dn_graphs"}
+
+
+def rows_of(kind: type[Row], table: pa.Table) -> list[Row]:
+    """The rows of a table as values of the type `kind`."""
+    return [kind(*row.values()) for row in table.to_pylist()]
+
+
+def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
+    """The row with the id `id`, or None. Raises UsageError if the result has no such table, InputError for damage."""
+    row = sorted_table(result, _TABLES[kind]).row(id)
+    if row is None:
+        return None
+    values = {name: display_id(value) for name, value in row.items()}
+    if kind is not Vertex:
+        return kind(*values.values())
+    added = {name: values[name] for program in result.manifest.programs for name in program.columns}
+    return kind(
+        values["id"], values["degree"], values.get("triangles"), values.get("lambda"), values.get("component"), added
+    )
+
+
+def path_to_root(result: Result, component: int | None) -> Iterator[Component]:
+    """A component and its ancestors, innermost first; empty for None.
+
+    Raises as `find` does, and InputError if a component is missing or has no smaller k than its child.
+    """
+    inner: Component | None = None
+    while component is not None:
+        found = find(result, Component, component)
+        if found is None:
+            raise InputError(f"the result is damaged: {result.place}: there is no component {component}")
+        if inner is not None and found.k >= inner.k:
+            raise InputError(
+                f"the result is damaged: {result.place}: component {component} cannot be the parent of component "
+                f"{inner.component}"
+            )
+        yield found
+        inner, component = found, found.parent
+
+
+def parse_int64(text: str) -> int:
+    """The integer of 64 bits that `text` writes in plain digits. Raises ValueError."""
+    if not re.fullmatch(r"-?[0-9]{1,19}", text) or not -(2**63) <= int(text) < 2**63:
+        raise ValueError(f"{text[:80]!r} is not a whole number of 64 bits")
+    return int(text)
+
+
+AnyId: TypeAlias = SupportsIndex | str | bytes | UUID
+"""The id of a vertex, or its text."""
+
+
+def parse_vertex_id(vertex: AnyId, result: Result) -> int | str | bytes:
+    """The id of a vertex in the result's type of ids. Raises UsageError if `vertex` does not have that type."""
+    id_type = result.vertices.schema.field("id").type
+    vertex = getattr(vertex, "as_py", lambda: vertex)()  # Arrow's scalars
+    try:
+        if isinstance(vertex, str):
+            return parse_id(vertex, id_type)
+        key = vertex.bytes if isinstance(vertex, UUID) else vertex if isinstance(vertex, bytes) else index(vertex)
+        pa.scalar(key, id_type)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        kinds = result.manifest.input.id_type
+        raise UsageError(f"{shown(vertex)} is not an id of {result.place}: its ids are {kinds}") from None
+    return key

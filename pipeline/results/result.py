@@ -1,27 +1,113 @@
-"""The result of a finished run on a disk or in an object store, opened for reading."""
+"""The result of a finished run on a disk or in an object store, opened for reading.
+
+Errors of reading its tables become edgemill's own. `Version` tells whether another run has replaced the result since it
+was opened. `open_result` and `plain_id` check the arguments of queries.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
+from operator import index
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, InputError, UsageError
+from ...tasks.inputs.opening import error_reason
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
+from ...tasks.storage.stores import store_errors
 from ..messages.setting_names import naming_keywords
-from ..output.manifest import Counts, Manifest, PlanRecord, read_manifest
-from .read_errors import Version, read_errors
+from ..output.manifest import MANIFEST_NAME, Counts, Manifest, PlanRecord, read_manifest, run_of
 
 if TYPE_CHECKING:
-    from ..calls.temporary import TemporaryFolder
-    from .frames.table import ResultTable
+    from .table import ResultTable
+    from .temporary import TemporaryFolder
+
+
+@contextmanager
+def read_errors(folder: Folder) -> Iterator[None]:
+    """Turn errors of reading tables, raised within, into InputError; into UsageError if a store denies access."""
+    try:
+        with folder.store_errors("read"):
+            yield
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"the result is damaged: {folder}: {error_reason(error)}") from error
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which of the results that one place has had over time a reader has opened."""
+
+    place: Folder
+    stamp: str | None
+    """Differs if the manifest was written again; None if there was none."""
+    run: str = ""
+    """The id of the run that made it."""
+
+    @classmethod
+    def at(cls, place: Folder) -> Self:
+        """The version that is there now, of a run that is not known yet: take it before the manifest is read."""
+        return cls(place, _stamp(place))
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another run has replaced the result, or it was removed.
+
+        False if the store cannot be reached: whatever needs the store reports that.
+        """
+        try:
+            return _stamp(self.place) != self.stamp and run_of(self.place) != self.run
+        except EdgemillError:
+            return False
+
+    def refuse_replaced(self) -> None:
+        """Raises InputError if the result was replaced or removed."""
+        if self.is_replaced:
+            raise self._changed()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn errors of reading the tables as `read_errors` does. Raises InputError if the result is replaced
+        meanwhile: what was read may be of both results.
+        """
+        try:
+            with read_errors(self.place):
+                yield
+        except Exception as error:
+            if self.is_replaced:
+                raise self._changed() from error
+            raise
+        self.refuse_replaced()
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"{self.place} changed during the run: another run replaced the result of run {self.run}, or it was "
+            "removed; run again"
+        )
+
+
+def _stamp(place: Folder) -> str | None:
+    """Without owner, mode and number of links, which a backup changes."""
+    place.files.invalidate_cache()
+    try:
+        if place.is_local:
+            found = os.stat(place.path(MANIFEST_NAME))
+            return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
+        with store_errors("look at", str(place)):
+            return str(place.files.ukey(place.path(MANIFEST_NAME)))
+    except OSError:
+        return None
+
 
 _TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances")
 
@@ -167,7 +253,7 @@ class Result:
         UsageError if `path` exists and is not a result, or cannot be written; InputError if another run replaces this
         result meanwhile; OutOfRoom for a full disk.
         """
-        from ..calls.saving import save
+        from .saving import save
 
         self._refuse_removed()
         with self.reading():
@@ -289,7 +375,7 @@ class Result:
         import pyarrow.dataset as ds
 
         from ...tasks.inputs.sources import FOOTER_READERS
-        from .frames.table import ResultTable
+        from .table import ResultTable
 
         # Only files that the manifest lists are read: the folder may have others.
         self._refuse_removed()
@@ -315,7 +401,7 @@ class Result:
         """The file system for Arrow; None for a disk, where Arrow uses its own."""
         if self._folder is None:
             return None if self.place.is_local else self.place.files
-        from ..calls.folder_files import folder_files
+        from .temporary import folder_files
 
         return folder_files(self._folder)
 
@@ -325,7 +411,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         # Imported by name: the page needs queries, which import this module.
-        html: str = import_module(".notebook.page", __package__).page(self)
+        html: str = import_module("..notebook.page", __package__).page(self)
         return html
 
     def __repr__(self) -> str:
@@ -369,3 +455,25 @@ def _check_footer(place: Folder, path: str) -> None:
             read_footer(file)
     except READ_ERRORS as error:
         raise InputError(f"the result is damaged: {path}: {error_reason(error)}") from error
+
+
+ResultOrPath: TypeAlias = Result | Folder | str | os.PathLike[str]
+"""A result, its folder, or its fsspec URL."""
+
+
+def open_result(result: ResultOrPath) -> Result:
+    """The result, opened if `result` is a path. Raises as `Result` does, and UsageError for another type."""
+    if isinstance(result, Result):
+        return result
+    if isinstance(result, Folder | str | os.PathLike):
+        return Result(result)
+    raise UsageError(f"expected a Result or its path, got {type(result).__name__}")
+
+
+def plain_id(value: object, what: str) -> int:
+    """The id of a group as a Python integer, from a Python, NumPy or Arrow integer. Raises UsageError for others."""
+    number: Any = getattr(value, "as_py", lambda: value)()
+    try:
+        return index(number)
+    except TypeError:
+        raise UsageError(f"{what} must be a whole number, as in the tables, or a Group, got {value!r}") from None

@@ -2,5 +2,5 @@
 
 `mining` composes a run: `full` computes everything on a cluster, `graph` finds the graph there, and `tables` computes
 its values and writes the tables, with the stages of the room `stages`. May import every other room of the pipeline but
-`cli`, `calls` and `dispatch`. Start with `mining`.
+`cli`, `python_api` and `networkx_backend`. Start with `mining`.
 """

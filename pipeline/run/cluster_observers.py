@@ -12,8 +12,8 @@ from ...tasks.errors import ClusterLost
 from ..cluster.client import Client
 from ..cluster.dashboard import PerformanceReport, dashboard_of, dashboard_started_here
 from ..cluster.watchdog import workers_of
+from ..events import Events
 from ..messages.exits import message
-from ..monitor.events import Events
 from ..settings.models import Settings
 from ..settings.sources import as_yaml
 from .observers import report_file

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
-from ..monitor.events import Events
-from ..nightly.night import Night, PreviousResult, result_before
+from ..events import Events
+from ..nightly.night import Night, result_before
 from ..output.delta import DeltaTables
 from ..output.staging import Staging
 from ..results.result import Result
+from ..results.series import PreviousResult
 from ..settings.models import Settings
 from .input import RunInput
 

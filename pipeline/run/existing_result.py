@@ -23,7 +23,7 @@ from ...tasks.inputs.sources import Source, SourceFile
 from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..checkpoint.files import checkpoint_place, clear_earlier, clear_files
-from ..frames.frame_input import VERTICES
+from ..inputs.frame_input import VERTICES
 from ..messages.exits import message
 from ..nightly.night import follows
 from ..output.manifest import InputFile, InputRecord, Manifest, VerticesRecord

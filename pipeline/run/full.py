@@ -30,14 +30,14 @@ from ..cluster.execution import Execution
 from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
 from ..cluster.workers.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared, prepare, run_cliques
-from ..nightly.lineage import Lineage, lineage_from, lineage_of
+from ..nightly.night import Lineage, lineage_from, lineage_of
 from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
 from ..programs.making import find_vertices
 from ..programs.saving import KeptPrograms
-from ..results.report.run_report import import_early
+from ..report.report import import_early
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
 from .cluster_observers import monitored

@@ -18,12 +18,10 @@ from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Frame, Source
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
-from ..frames.frame_input import FrameInput, is_frame_input
-from ..frames.input_object import InputObject
-from ..frames.opening import open_input, refuse_few_rows
-from ..frames.path_list import PathList
-from ..frames.row_groups import FOLDER
-from ..monitor.events import Events
+from ..events import Events
+from ..inputs.frame_input import FrameInput, is_frame_input
+from ..inputs.frame_rows import FOLDER
+from ..inputs.input_object import InputObject, PathList, open_input, refuse_few_rows
 from ..output.manifest import (
     Counts,
     FrameRecord,

@@ -14,15 +14,16 @@ from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source, read_with_types, refuse_changed_files
 from ...tasks.storage.folders import folder_at
 from ..cluster.connecting.local import check_device, check_least_workers
-from ..frames.input_object import InputObject
-from ..monitor.events import Events
-from ..nightly.night import Night, PreviousResult, refuse_other_ids
-from ..nightly.textfile import reporting_to_textfile
+from ..events import Events
+from ..inputs.input_object import InputObject
+from ..monitor.textfile import reporting_to_textfile
+from ..nightly.night import Night, refuse_other_ids
 from ..output.delta import DeltaTables
 from ..output.manifest import Manifest, write_manifest
 from ..output.staging import LOG_NAME, Staging, keep_failure, staging_for
-from ..results.report.run_report import add_report, take_report_over
+from ..report.report import add_report, take_report_over
 from ..results.result import Result
+from ..results.series import PreviousResult
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
 from ..updating.unchanged import Digests, Unchanged, digests_of, take_over_unchanged

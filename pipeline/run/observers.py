@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ...tasks.errors import UsageError
 from ...tasks.storage.folders import folder_at
-from ..monitor.events import Events
+from ..events import Events
 from ..output.new_path import new_file
 from ..settings.models import MonitoringSettings, Settings
 

@@ -19,7 +19,7 @@ from ..bounding.bounding import BoundingCheckpoint, bound, order_of_rows, record
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
-from ..nightly.lineage import Lineage
+from ..nightly.night import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import (
     Counts,

@@ -16,7 +16,7 @@ from ...tasks.publish.writing import OutputFile
 from ...tasks.storage.folders import Folder
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import InputFile, Manifest, OutputRecord, TableRecord, VerticesRecord
 from ..settings.models import BLOCK_ROWS, Settings
 from .exchange import exchange, send

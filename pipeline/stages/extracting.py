@@ -25,7 +25,7 @@ from ...tasks.device import MemorySpace
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
-from ..monitor.events import Events
+from ..events import Events
 from ..output.manifest import DenseRecord
 from .exchange import Sent, exchange, forward, send
 from .partitioning import collect_owned, order_by_degree

@@ -26,7 +26,7 @@ from ...tasks.inputs.sources import Block, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
-from ..monitor.events import Events
+from ..events import Events
 from ..plan.limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .exchange import exchange, forward, send
 from .task_engine import Future, TaskEngine

@@ -16,7 +16,7 @@ from ...tasks.device import MemorySpace
 from ...tasks.graph.subgraph import PartitionCounts, build_subgraph
 from ...tasks.graph.triangulate import count_triangles
 from ...tasks.graph.whole_graph import whole_graph
-from ..monitor.events import Events
+from ..events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets
 from .task_engine import Future, TaskEngine

@@ -31,7 +31,7 @@ from ...tasks.publish.names import answer_names, join_names
 from ...tasks.publish.result_columns import VERTICES
 from ...tasks.publish.tables import TableColumn, finish_edges, value_column, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
-from ..monitor.events import Stage
+from ..events import Stage
 from .exchange import exchange, send
 from .extracting import Groups
 from .ingesting import Buckets

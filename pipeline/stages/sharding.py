@@ -21,7 +21,7 @@ from ...tasks.shards.answers import EdgeIntervals
 from ...tasks.shards.assignment import ShardAssignment
 from ...tasks.shards.group_edges import ShardCounts
 from ...tasks.shards.supports import BucketSupports
-from ..monitor.events import Events, Stage
+from ..events import Events, Stage
 from .exchange import exchange, send
 from .partitioning import OrderedGraph
 from .task_engine import Future, TaskEngine

@@ -15,11 +15,11 @@ from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.device import MemorySpace
 from ..cluster.connecting.local import MOST_TASKS
 from ..cluster.execution import Capacity
-from ..monitor.events import Stage
+from ..events import Stage
 
 if TYPE_CHECKING:
     from ..cluster.execution import Capacity
-    from ..monitor.events import Stage
+    from ..events import Stage
 
 
 class SequentialEngine:

@@ -13,7 +13,7 @@ from ...tasks.ingest.reading import IdRows
 from ...tasks.inputs.sources import Source
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.warm import clique_edges
-from ..monitor.events import Events
+from ..events import Events
 from .exchange import exchange, send
 from .extracting import KnownLambda, extract
 from .ingesting import number

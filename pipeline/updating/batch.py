@@ -30,9 +30,9 @@ from ...tasks.storage.folders import Folder
 from ...tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
 from ...tasks.update.programs.arcs import Arcs, Rows, rows_after
 from ...tasks.update.state import State
-from ..frames.input_object import EdgeBatches, InputObject
-from ..frames.row_groups import FOLDER, write_rows
-from ..monitor.events import Events
+from ..events import Events
+from ..inputs.frame_rows import FOLDER, write_rows
+from ..inputs.input_object import EdgeBatches, InputObject
 from ..output.manifest import BATCH
 from ..results.result import Result
 from ..settings.models import BLOCK_ROWS, IngestSettings, InputSettings

@@ -22,9 +22,9 @@ from ...tasks.update.order import Order
 from ...tasks.update.programs.arcs import Arcs
 from ...tasks.update.state import State, read_state, write_state
 from ...tasks.update.state_index import NoState, has_state, is_unfinished
-from ..frames.input_object import InputObject
+from ..events import Events
+from ..inputs.input_object import InputObject
 from ..messages.exits import message
-from ..monitor.events import Events
 from ..nightly.night import refuse_few_edges
 from ..output.staging import Staging
 from ..results.result import Result

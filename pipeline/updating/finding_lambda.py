@@ -28,7 +28,7 @@ from ...tasks.update.warm import warm_updates
 from ...tasks.update.whole import order_from_nothing, supports_after
 from ..checkpoint.files import checkpoint_place
 from ..checkpoint.made_of import made_of_input
-from ..monitor.events import Events
+from ..events import Events
 from ..run.context import Call
 from ..stages.task_engine import ThreadedEngine
 from .beginning import Start

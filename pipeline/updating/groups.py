@@ -28,7 +28,7 @@ from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.changed_vertices import EdgePart, changed_summary, changed_vertices
 from ...tasks.publish.lambda_columns import BucketSummary, BucketVertices
 from ...tasks.update.merging import Change, NumberedGraph
-from ..monitor.events import Events
+from ..events import Events
 from ..results.result import Result
 from ..stages.exchange import exchange
 from ..stages.extracting import Groups, record_of, sum_in_one_task

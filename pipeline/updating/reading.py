@@ -15,7 +15,7 @@ from ...tasks.errors import InputError
 from ...tasks.inputs.sources import Source, plan_blocks
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.tables import graph_of
-from ..monitor.events import Events
+from ..events import Events
 from ..results.result import Result
 from ..settings.models import BLOCK_ROWS, IngestSettings
 from ..stages import ingesting

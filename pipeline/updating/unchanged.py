@@ -22,10 +22,9 @@ from ...tasks.publish.writing import OutputFile
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.taking_over import take_over
 from ...tasks.update.state_index import FOLDER, NoState, carry_state, has_state
+from ..events import Events
 from ..messages.exits import message
-from ..monitor.events import Events
-from ..nightly.lineage import Lineage, lineage_of
-from ..nightly.night import refuse_few_edges
+from ..nightly.night import Lineage, lineage_of, refuse_few_edges
 from ..output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
 from ..output.staging import Staging
 from ..results.result import Result

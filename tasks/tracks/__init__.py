@@ -17,7 +17,7 @@ edges per bucket, not the DN-graphs: most of them have one of a few small sizes.
 `inputs` and `storage`. Start with `overlaps`.
 """
 
-from .changes import NewCounts, OldCounts, PairOutcomes, count_new, count_old, send_outcomes
+from .changes import Fates, NewCounts, OldCounts, PairOutcomes, count_new, count_old, send_outcomes, summed
 from .earlier_result import EarlierResult
 from .inheritance import InheritedTracks, inherit_tracks
 from .numbers import Numbers, Shapes, collect_tracks, number_shapes, send_shapes
@@ -25,6 +25,7 @@ from .overlaps import MatchedPairs, Overlaps, match, members_of, overlaps_of, se
 
 __all__ = [
     "EarlierResult",
+    "Fates",
     "InheritedTracks",
     "MatchedPairs",
     "NewCounts",
@@ -44,4 +45,5 @@ __all__ = [
     "send_outcomes",
     "send_overlaps",
     "send_shapes",
+    "summed",
 ]

@@ -10,8 +10,9 @@ The rules are those of `edgemill diff`:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,3 +123,40 @@ def _merges(graphs: Components, before: MatchedPairs) -> Bools:
 
 def _mostly_in(before: MatchedPairs) -> Bools:
     return 2 * before.common > before.vertices
+
+
+@dataclass(frozen=True)
+class Fates:
+    """Counts of the fates of DN-graphs between an old and a new result."""
+
+    continued: int
+    """DN-graphs that are in both results."""
+    grown: int
+    """Continued DN-graphs with more vertices in the new result."""
+    shrunk: int
+    """Continued DN-graphs with fewer vertices in the new result."""
+    born: int
+    """New DN-graphs that continue no old one and are not part of a merge or split."""
+    died: int
+    """Old DN-graphs that do not continue and are not part of a merge or split."""
+    merged: int
+    """New DN-graphs that are merges."""
+    split: int
+    """Old DN-graphs that were split."""
+
+
+def summed(later: Sequence[NewCounts], earlier: Sequence[OldCounts], graphs: int) -> Fates:
+    """The fates of the `graphs` DN-graphs of the previous night, from the counts of all buckets."""
+
+    def total(name: str, counts: Sequence[NewCounts] | Sequence[OldCounts]) -> int:
+        return sum(map(attrgetter(name), counts))
+
+    return Fates(
+        continued=total("continued", later),
+        grown=total("grown", later),
+        shrunk=total("shrunk", later),
+        born=total("unmatched", later) - total("split_parts", earlier),
+        died=graphs - total("survived", earlier),
+        merged=total("merged", later),
+        split=total("split", earlier),
+    )

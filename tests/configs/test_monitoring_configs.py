@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgemill.pipeline.monitor.metrics import Metrics
-from edgemill.pipeline.nightly.textfile import FAILURE, METRICS
+from edgemill.pipeline.monitor.textfile import FAILURE, METRICS
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "monitoring"
 FIGURES = ("exchange", "step", "open_bands", "settled", "messages", "bytes", "evaluations", "seconds")

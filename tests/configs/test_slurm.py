@@ -341,7 +341,7 @@ STRIKE_AT = 8
 STRIKING = f"""
 import os, signal, sys, threading
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 exchange, shell = Events.exchange, int(sys.argv.pop(1))
 

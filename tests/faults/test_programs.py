@@ -12,7 +12,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import mine
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.plan import limits
 from mortal_programs import die_in_a_superstep
 

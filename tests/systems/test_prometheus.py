@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import InputError
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
 from trials import Trials

@@ -30,7 +30,7 @@ ARGUMENTS = ["--device=cpu", "--method=band", "--set=checkpoint.every_exchanges=
 RUN = """
 import json, os, signal, subprocess, sys, time
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 wanted, pid, restart = map(json.loads, sys.argv[1:4])
 emit, struck = Events.emit, []
 def strike(self, event, /, **fields):

@@ -31,7 +31,7 @@ PAUSING = f"""#!{sys.executable}
 import os, sys, time
 from pathlib import Path
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 exchange, goes_on = Events.exchange, Path(os.environ["PAUSE"])
 

@@ -18,7 +18,7 @@ from ....kernels.runtime.threads import cores
 from ....tasks.device import MemorySpace
 from ....tasks.errors import UsageError
 from ....tasks.warm import run_clique
-from ...monitor.events import Events
+from ...events import Events
 from ..engine import Engine, Future
 
 if TYPE_CHECKING:

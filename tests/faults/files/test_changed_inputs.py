@@ -16,7 +16,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputError, Result, mine
 from edgemill.pipeline.cli import edgemill as command
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.parquet import open_parquet
 from edgemill.tasks.inputs.open_source import open_source

@@ -19,7 +19,7 @@ import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.output.delta import commit
 from edgemill.pipeline.output.new_path import new_file, new_folder
-from edgemill.pipeline.results.report.report_file import write_report
+from edgemill.pipeline.report.report import write_report
 from edgemill.tasks.storage.atomic import atomic_file, create_file, link_or_copy, make_link
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.storage.pointer import set_pointer

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import InputError, Result, mine, update
-from edgemill.pipeline.calls import saving
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.explorer.api import Api
 from edgemill.pipeline.output import delta
-from edgemill.pipeline.results.explore.api import Api
+from edgemill.pipeline.results import saving
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify

@@ -27,7 +27,7 @@ SOON = {
 STRIKING = """
 import itertools, subprocess, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit, told = Events.emit, itertools.count(1)
 at, words = int(sys.argv.pop(1)), sys.argv.pop(1).split()

@@ -20,7 +20,7 @@ from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import GPU
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.settings.models import ClusterSettings
 from trials import Trials
 

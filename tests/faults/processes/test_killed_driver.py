@@ -20,7 +20,7 @@ from trials import Trials
 KILLED = """
 import os, signal, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit, kind, left = Events.emit, sys.argv.pop(1), int(sys.argv.pop(1))
 

@@ -25,7 +25,7 @@ WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
 STRIKING = """
 import os, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 exchange, at, process, number = Events.exchange, *map(int, (sys.argv.pop(1) for _ in range(3)))
 

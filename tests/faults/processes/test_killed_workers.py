@@ -20,7 +20,7 @@ import runs
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run.full import MAX_ATTEMPTS
 from trials import Trials

@@ -161,7 +161,7 @@ def test_a_worker_killed_once_it_has_peeled(
 STRIKING = """
 import os, signal, subprocess, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit, left, words = Events.emit, int(sys.argv.pop(1)), sys.argv.pop(1).split()
 

@@ -24,8 +24,8 @@ from edgemill.pipeline.cluster.carriers import Communicator, carrier_for
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.cluster.execution import Capacity, by_host, cores_here
 from edgemill.pipeline.cluster.watchdog import workers_of
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
 from edgemill.pipeline.plan.limits import FILL

@@ -14,7 +14,7 @@ import runs
 import shard_faults
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.frames.opening import open_input
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.settings.sources import make_settings

@@ -24,20 +24,20 @@ from edgemill.kernels.cpu.shards.packets import HEADER
 from edgemill.pipeline import ClusterLost, InternalError, Result, UsageError, mine
 from edgemill.pipeline.bounding.bounding import _Limits
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cli.show import print_result
 from edgemill.pipeline.cluster import carriers as carrier_choice
 from edgemill.pipeline.cluster import execution
 from edgemill.pipeline.cluster.carriers import CarrierChoice, Communicator
 from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.fit import describe, remedy
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.results.report import run_sections
-from edgemill.pipeline.results.summary.show import print_result
+from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.shards import MemoryCarrier, Packet
 from edgemill.tasks.verify.result import verify

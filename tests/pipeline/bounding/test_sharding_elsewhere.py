@@ -15,8 +15,8 @@ import foreign
 import runs
 from edgemill import kernels
 from edgemill.pipeline.cluster.engine import Engine
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting, sharding
 from edgemill.pipeline.stages.partitioning import OrderedGraph, order_by_degree

@@ -18,10 +18,11 @@ from edgemill.pipeline import ClusterLost, InternalError, Result, mine
 from edgemill.pipeline.bounding import peel_bands, shards_then_bands
 from edgemill.pipeline.bounding.bounding import _Limits
 from edgemill.pipeline.bounding.shards_then_bands import ShardsThenBands
+from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.cluster.watchdog import workers_of
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import plan as plans
 from edgemill.pipeline.plan import seconds
@@ -29,8 +30,7 @@ from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.fit import describe
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.results.report import run_sections
-from edgemill.pipeline.results.summary.plan_document import plan_document
+from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from known_graphs import SKIP_REASON, known_graph
 

@@ -21,9 +21,9 @@ from rich.console import Console
 
 from edgemill.kernels.runtime.device import Device
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cli.show import print_result
 from edgemill.pipeline.messages.exits import Terminated
 from edgemill.pipeline.output.manifest import ExchangeRecord, Manifest, StageRecord
-from edgemill.pipeline.results.summary.show import print_result
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
 

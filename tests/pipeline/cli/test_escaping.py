@@ -21,10 +21,10 @@ from rich.table import Table
 
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.events import Events, as_line
+from edgemill.pipeline.messages.terminal import EscapedStream, console_on, escaping
 from edgemill.pipeline.messages.wording import escaped, has_controls, in_json, one_line
 from edgemill.pipeline.monitor.display import LineDisplay, LiveDisplay
-from edgemill.pipeline.monitor.events import Events, as_line
-from edgemill.pipeline.monitor.terminal import EscapedStream, console_on, escaping
 from edgemill.pipeline.settings.sources import as_yaml, make_settings
 
 EVIL = "\x1b[31m[red]\x07\x7f\x9b2J\u202e\u2066\r\nerror: fake"
@@ -208,7 +208,7 @@ def test_a_group_on_a_terminal_and_in_a_pipe(made: Result, monkeypatch: pytest.M
     command = ["subgraph", str(made.path), "--dn-graph", str(group)]
     piped = CliRunner().invoke(edgemill, command)
     assert EVIL.encode() in piped.stdout_bytes
-    monkeypatch.setattr("edgemill.pipeline.monitor.terminal.EscapedStream.isatty", lambda stream: True, raising=False)
+    monkeypatch.setattr("edgemill.pipeline.messages.terminal.EscapedStream.isatty", lambda stream: True, raising=False)
     shown = CliRunner().invoke(edgemill, command)
     assert (shown.exit_code, has_controls(shown.output)) == (0, False)
     assert r"\x1b[31m[red]" in shown.output

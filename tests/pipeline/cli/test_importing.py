@@ -13,7 +13,7 @@ from edgemill.pipeline.run.mining import collector_off
 
 PROGRAM = """
 import os, sys
-from edgemill.pipeline.cli.importing import light_imports
+from edgemill.pipeline.cli.running import light_imports
 before = dict(os.environ)
 with light_imports(False):
     import numpy
@@ -41,7 +41,7 @@ def test_cupy_does_not_import_scipy() -> None:
     pytest.importorskip("cupy")
     code = """
 import sys
-from edgemill.pipeline.cli.importing import hide_scipy_from_cupy
+from edgemill.pipeline.cli.running import hide_scipy_from_cupy
 finders = list(sys.meta_path)
 hide_scipy_from_cupy()
 print("cupyx.scipy.special" in sys.modules, "scipy" in sys.modules, sys.meta_path == finders)

@@ -16,11 +16,9 @@ from rich.console import Console
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cli.show import IdList, dropped_rows, groups_grid, print_ending, top_groups
+from edgemill.pipeline.messages.terminal import print_whole
 from edgemill.pipeline.output.manifest import Counts, Manifest
-from edgemill.pipeline.results.summary.id_list import IdList
-from edgemill.pipeline.results.summary.run_end import dropped_rows, groups_grid, print_ending
-from edgemill.pipeline.results.summary.top_groups import top_groups
-from edgemill.pipeline.results.terminal_table import print_whole
 
 CLIQUES = ("abcdef", "ghijk", "lmno", "pqr")
 

@@ -17,7 +17,7 @@ import runs
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.execution import Execution
 from edgemill.pipeline.cluster.session import Session
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.tasks.generate.generate import generate
 from processes import DASK, started
 

@@ -16,7 +16,7 @@ from distributed import Client
 
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
-from edgemill.pipeline.monitor.events import Events, Stage
+from edgemill.pipeline.events import Events, Stage
 from edgemill.pipeline.stages.ingesting import number
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest

@@ -17,13 +17,13 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, mine
+from edgemill.pipeline.cli.show import describe
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.cluster.worker_lock import WorkerLock
 from edgemill.pipeline.cluster.workers import ready
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.status import status_of
-from edgemill.pipeline.monitor.status_text import describe
 from edgemill.tasks.bound import peel as peel_alone
 from edgemill.tasks.generate.generate import generate
 

@@ -39,7 +39,7 @@ from edgemill.pipeline import (
 )
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import write_manifest
-from edgemill.pipeline.results.groups.attributes import attribute_columns, label_column
+from edgemill.pipeline.queries.attributes import attribute_columns, label_column
 from edgemill.tasks.verify.result import verify
 from examples import examples
 from made import made

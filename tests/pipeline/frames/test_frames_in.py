@@ -32,10 +32,9 @@ import oracles
 import runs
 from edgemill.pipeline import InputError, InputIncomplete, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.frames import graph_rows, row_groups
-from edgemill.pipeline.frames.dask_partitions import _write
-from edgemill.pipeline.frames.frame_input import FrameInput
-from edgemill.pipeline.frames.input_object import ColumnNames, EdgeBatches
+from edgemill.pipeline.inputs import frame_rows, graph_rows
+from edgemill.pipeline.inputs.frame_input import FrameInput, _write
+from edgemill.pipeline.inputs.input_object import ColumnNames, EdgeBatches
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.tasks.publish.writing import OutputFile
 from edgemill.tasks.storage.folders import folder_at
@@ -457,16 +456,16 @@ def test_row_groups_do_not_depend_on_batches(
 ) -> None:
     """Row groups and digests do not depend on the batches of a frame. Long text makes row groups smaller."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_groups, "ROWS", 32)
-        patch.setattr(row_groups, "_STEP", 8)
-        patch.setattr(row_groups, "BYTES", 2000 if long else 10**6)
+        patch.setattr(frame_rows, "ROWS", 32)
+        patch.setattr(frame_rows, "_STEP", 8)
+        patch.setattr(frame_rows, "BYTES", 2000 if long else 10**6)
         rows = sum(cuts)
         table = pa.table({"src": [f"{n:0{400 if long else 4}}" for n in range(rows)], "dst": ["b"] * rows})
         place = folder_at(tmp_path_factory.mktemp("written"))
         starts = [sum(cuts[:n]) for n in range(len(cuts))]
         batches = [table.slice(*part).combine_chunks().to_batches()[0] for part in zip(starts, cuts, strict=True)]
-        cut = row_groups.write_rows(place, 0, EdgeBatches(table.schema, iter(batches)))
-        whole = row_groups.write_rows(place, 1, EdgeBatches(table.schema, iter(table.to_batches())))
+        cut = frame_rows.write_rows(place, 0, EdgeBatches(table.schema, iter(batches)))
+        whole = frame_rows.write_rows(place, 1, EdgeBatches(table.schema, iter(table.to_batches())))
     found = pq.ParquetFile(place.path(cut.name))
     sizes = [found.metadata.row_group(n).num_rows for n in range(found.num_row_groups)]
     assert found.read() == table and cut.rows == rows

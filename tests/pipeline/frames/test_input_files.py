@@ -18,8 +18,8 @@ from deltalake import write_deltalake
 import runs
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results.compare.diff import diff
-from edgemill.pipeline.results.queries import find_vertex, groups_of
+from edgemill.pipeline.compare.diff import diff
+from edgemill.pipeline.queries.groups import find_vertex, groups_of
 from edgemill.tasks.ingest import reading
 from edgemill.tasks.inputs.sources import Piece, Source
 from edgemill.tasks.verify.result import verify

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from edgemill.pipeline.dispatch import backend
-from edgemill.pipeline.dispatch.graph import CountedGraph
-from edgemill.pipeline.dispatch.info import get_info
+from edgemill.pipeline.networkx_backend import backend
+from edgemill.pipeline.networkx_backend.backend import CountedGraph
+from edgemill.pipeline.networkx_backend.info import get_info
 from edgemill.tasks.programs.shipped.coreness import Coreness
 from examples import examples
 from support_path import SUPPORT_PATH

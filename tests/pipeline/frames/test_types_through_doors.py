@@ -26,7 +26,7 @@ from dask.base import compute
 
 import lakes
 from edgemill.pipeline import InputError, Result, mine, update
-from edgemill.pipeline.frames.frame_input import FrameInput
+from edgemill.pipeline.inputs.frame_input import FrameInput
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.pipeline.updating.batch import BatchInput
 from edgemill.tasks.attributes import open_attributes, plan_attribute_blocks, read_attributes

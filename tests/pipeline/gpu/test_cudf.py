@@ -17,9 +17,9 @@ import pytest
 from edgemill.kernels.runtime.device import pooled_memory
 from edgemill.pipeline import InputError, Result, UsageError, edges_of, find_dn_graph, members_of, mine
 from edgemill.pipeline.cluster import task_calls
-from edgemill.pipeline.frames import frame_rows
-from edgemill.pipeline.frames.input_object import ColumnNames
-from edgemill.pipeline.results.frames import arrow_to_frame
+from edgemill.pipeline.inputs import frame_rows
+from edgemill.pipeline.inputs.input_object import ColumnNames
+from edgemill.pipeline.results import conversions
 
 pytestmark = pytest.mark.gpu
 
@@ -193,9 +193,9 @@ def test_tables(cudf: Any, result: Result, name: str) -> None:
 def test_decoding_equals_copying(cudf: Any, result: Result, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Tables decoded on the GPU equal tables decoded on the host and copied, types included."""
     table = getattr(result, name)
-    copied = arrow_to_frame.to_cudf(table.to_arrow())
+    copied = conversions.to_cudf(table.to_arrow())
     names = table.schema.names[::-1][:2]
-    monkeypatch.setattr(arrow_to_frame, "to_cudf", None)
+    monkeypatch.setattr(conversions, "to_cudf", None)
     decoded = table.to_cudf()
     assert decoded.to_arrow(preserve_index=False) == copied.to_arrow(preserve_index=False)
     assert list(decoded.dtypes) == list(copied.dtypes) and decoded.index.equals(copied.index)
@@ -230,7 +230,7 @@ def test_uuids_become_text(cudf: Any) -> None:
     ids = [UUID(int=2**100 + 7), None, UUID(int=1)]
     stored = pa.array([None if one is None else one.bytes for one in ids], pa.binary(16))
     for column in (stored, pa.ExtensionArray.from_storage(pa.uuid(), stored)):
-        frame = arrow_to_frame.to_cudf(pa.table({"id": column, "degree": [1, 2, 3]}))
+        frame = conversions.to_cudf(pa.table({"id": column, "degree": [1, 2, 3]}))
         expected = [None if one is None else str(one) for one in ids]
         assert frame.to_arrow(preserve_index=False).to_pydict() == {"id": expected, "degree": [1, 2, 3]}
 
@@ -238,7 +238,7 @@ def test_uuids_become_text(cudf: Any) -> None:
 def test_categories_of_several_parts(cudf: Any) -> None:
     """Each chunk of a column numbers its categories on its own."""
     parts = [pa.array(values).dictionary_encode() for values in (["b", "a"], ["a", "c", None])]
-    frame = arrow_to_frame.to_cudf(pa.table({"kind": pa.chunked_array(parts)}))
+    frame = conversions.to_cudf(pa.table({"kind": pa.chunked_array(parts)}))
     assert frame["kind"].astype("str").to_arrow().to_pylist() == ["b", "a", "a", "c", None]
 
 
@@ -246,7 +246,7 @@ def test_types_that_cudf_does_not_have(cudf: Any) -> None:
     table = pa.table({"degree": [1], "score": pa.array([0.5], pa.float16())})
     message = r"cudf cannot make a frame of this table \(degree int64, score halffloat\): .*columns="
     with pytest.raises(UsageError, match=message):
-        arrow_to_frame.to_cudf(table)
+        conversions.to_cudf(table)
 
 
 def test_more_than_one_part_of_a_million_rows(cudf: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import paced_levels
 import runs
 from edgemill import kernels
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 pytestmark = pytest.mark.gpu
 

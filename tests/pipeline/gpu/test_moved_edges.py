@@ -12,7 +12,7 @@ import pytest
 
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.engine import Engine, Future
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.plan.plan import PlanFacts
 from edgemill.pipeline.run import tables
 from edgemill.pipeline.stages import ingesting, partitioning, publishing

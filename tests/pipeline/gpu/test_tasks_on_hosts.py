@@ -18,7 +18,7 @@ import runs
 from edgemill.kernels.runtime.threads import numba_is_loaded, threads_now
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.session import Session
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages.extracting import KnownLambda, extract
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.generate.generate import generate

@@ -27,9 +27,9 @@ from prometheus_client.samples import Sample
 import runs
 from edgemill.pipeline import InputError, UsageError
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.monitor import textfile
 from edgemill.pipeline.monitor.metrics import Metrics
-from edgemill.pipeline.nightly import textfile
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
 

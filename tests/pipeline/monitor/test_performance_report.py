@@ -14,7 +14,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import ClusterLost, EdgemillError, InputError, Result, UsageError
 from edgemill.pipeline.cluster import dashboard
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.errors import StoreLost

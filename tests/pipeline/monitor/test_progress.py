@@ -12,7 +12,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline.bounding import schedule
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.graph.subgraph import PartitionCounts

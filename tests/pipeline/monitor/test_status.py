@@ -22,8 +22,8 @@ import runs
 from edgemill.pipeline import ClusterLost, InputError, Result
 from edgemill.pipeline.checkpoint.files import seal
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.monitor.run_log import read_log
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.monitor.progress import read_log
 from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.output.lock import FolderLock, LockOwner
 from edgemill.pipeline.output.manifest import Manifest
@@ -233,7 +233,7 @@ def test_a_new_run_over_an_old_result(rows: Path, out: Path, client: Client) -> 
 KILLED = """
 import os, signal, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit = Events.emit
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from edgemill.pipeline.events import Events, Listener
 from edgemill.pipeline.monitor.display import JsonDisplay, LineDisplay, LiveDisplay, display_for
-from edgemill.pipeline.monitor.events import Events, Listener
 from edgemill.pipeline.output.manifest import ExchangeRecord
 from edgemill.tasks.errors import InputError
 
@@ -64,7 +64,7 @@ def test_failure_is_the_last_line_of_the_log(tmp_path: Path) -> None:
 
 def test_seconds_of_a_stage_are_without_those_of_stages_within_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 2.0, 4.0, 5.0, 6.0, 7.0, 10.0])
-    monkeypatch.setattr("edgemill.pipeline.monitor.events.time", SimpleNamespace(perf_counter=lambda: next(now)))
+    monkeypatch.setattr("edgemill.pipeline.events.time", SimpleNamespace(perf_counter=lambda: next(now)))
     with Events() as events, events.stage("bound", 0):
         with events.stage("restore", 1), events.stage("read", 1):
             pass

@@ -17,13 +17,13 @@ from click.testing import Result as Ended
 import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, diff, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.monitor.summary import RunSummary
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.monitor.display import RunSummary
 from edgemill.pipeline.nightly.night import Night
 from edgemill.pipeline.nightly.retention import keep_newest
-from edgemill.pipeline.nightly.series import Series
 from edgemill.pipeline.output.lock import LOCK_NAME, FolderLock, LockOwner, StoreLock
 from edgemill.pipeline.output.manifest import is_result
+from edgemill.pipeline.results.series import Series
 from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.storage.folders import Folder, folder_at
@@ -744,7 +744,7 @@ def test_the_manifest_has_the_settings_as_they_were_filled_in(edges: Path, tmp_p
 
 def test_rows_that_changed_most(tmp_path: Path) -> None:
     """The report keeps the largest changes of each kind over any number of tables."""
-    from edgemill.pipeline.results.compare.diff import LargestChanges, compare
+    from edgemill.pipeline.compare.diff import LargestChanges, compare
 
     old = {(u, v): u for u in range(1, 30) for v in range(u + 1, 31)}
     new = {edge: max(0, lam + (edge[1] % 3 - 1) * (edge[0] % 7)) for edge, lam in old.items() if sum(edge) % 7}

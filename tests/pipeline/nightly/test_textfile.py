@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import runs
 from edgemill.pipeline import InputError, NotConverged, UsageError, mine
-from edgemill.pipeline.nightly import textfile
+from edgemill.pipeline.monitor import textfile
 from edgemill.pipeline.settings.sources import make_settings
 
 CLIQUES = [clique for first in range(0, 24, 3) for clique in combinations(range(first, first + 5), 2)]
@@ -110,9 +110,7 @@ def test_a_file_that_cannot_be_written_fails_no_run(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(textfile, "_write", full)
-    monkeypatch.setattr(
-        "edgemill.pipeline.monitor.events.Events.emit", lambda self, event, /, **more: events.append(event)
-    )
+    monkeypatch.setattr("edgemill.pipeline.events.Events.emit", lambda self, event, /, **more: events.append(event))
     run(rows, tmp_path / "out", client, prom)
     assert events[-1] == "textfile_failed"
     assert (tmp_path / "out" / "manifest.json").exists()

@@ -23,7 +23,7 @@ from pages import read_page
 KILLED = """
 import os, signal, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit, at, told = Events.emit, int(sys.argv.pop(1)), {}
 

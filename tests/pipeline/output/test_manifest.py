@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from edgemill.pipeline.cli.show import print_result, summary_lines
 from edgemill.pipeline.output.manifest import LambdaRecord, Manifest, PartitionRecord, is_result, read_manifest
 from edgemill.pipeline.results.result import Result
-from edgemill.pipeline.results.summary.run_end import summary_lines
-from edgemill.pipeline.results.summary.show import print_result
 from edgemill.tasks.errors import EdgemillError, InputError, UsageError
 
 WriteResult = Callable[..., Manifest]

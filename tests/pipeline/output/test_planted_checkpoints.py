@@ -11,7 +11,7 @@ import pytest
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.checkpoint.checkpoint import FORMAT_VERSION
 from edgemill.pipeline.checkpoint.files import checked, clear_earlier, files_at, opened, seal
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.output.staging import LOG_NAME
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import InputError, Result, UsageError, mine
-from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.monitor.summary import RunSummary
+from edgemill.pipeline.events import Events
+from edgemill.pipeline.monitor.display import RunSummary
 from edgemill.pipeline.nightly.retention import keep_newest
-from edgemill.pipeline.nightly.series import Series
 from edgemill.pipeline.output.lock import FolderLock, LockOwner, inspect_lock
 from edgemill.pipeline.output.manifest import Manifest, is_result, read_manifest, write_manifest
 from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.output.staging import LOG_NAME, FolderStaging, StoreStaging
-from edgemill.pipeline.results.report.report_file import write_report
+from edgemill.pipeline.report.report import write_report
+from edgemill.pipeline.results.series import Series
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.own_files import (

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine
+from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.frames.opening import open_input
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import limits, row_memory
@@ -26,7 +27,6 @@ from edgemill.pipeline.plan import plan as plan_module
 from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
-from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import Capacity
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events, Stage
+from edgemill.pipeline.events import Events, Stage
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.output.manifest import Counts
 from edgemill.pipeline.plan.choice import make_plan, plan_run, plan_without_sample
 from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms
 from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS
-from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.run.tables import plan_record
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate

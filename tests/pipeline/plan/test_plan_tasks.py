@@ -13,8 +13,8 @@ from distributed import Client
 
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine, Future
-from edgemill.pipeline.frames.opening import open_input
-from edgemill.pipeline.monitor.events import Events, Stage
+from edgemill.pipeline.events import Events, Stage
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.tasks import Layout

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import edgemill
-from edgemill.pipeline.calls.keywords import RunKeywords
 from edgemill.pipeline.programs.declared import every_shipped
+from edgemill.pipeline.python_api.keywords import RunKeywords
 
 GRAPH = nx.karate_club_graph()
 QUIET: dict[str, Any] = {"device": "cpu"}

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.programs import running, saving
 from edgemill.tasks.errors import InternalError
 from edgemill.tasks.programs import mirrors

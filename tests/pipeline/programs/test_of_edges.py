@@ -17,8 +17,8 @@ import edgemill as package
 import runs
 from edgemill.pipeline import InputError, ProgramError, Result, UsageError, diff, load_settings, mine, top
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results.notebook.page import page as notebook_page
-from edgemill.pipeline.results.program_columns import summaries
+from edgemill.pipeline.notebook.page import page as notebook_page
+from edgemill.pipeline.queries.program_columns import summaries
 from edgemill.pipeline.stages import publishing
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 import edgemill as package
 import runs
 from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
-from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import declared
+from edgemill.pipeline.python_api.update_settings import update_settings
 from edgemill.pipeline.settings.sources import as_yaml, by_name, settings_of
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")

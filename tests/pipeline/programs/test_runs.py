@@ -22,7 +22,6 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
-from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text
@@ -32,7 +31,8 @@ from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph, task_bytes
 from edgemill.pipeline.programs.declared import every_shipped
-from edgemill.pipeline.results.report import run_sections
+from edgemill.pipeline.python_api.update_settings import update_settings
+from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.run.existing_result import differences
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs

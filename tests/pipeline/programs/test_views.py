@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import runs
 from edgemill.pipeline import Result, UsageError, find_vertex, mine, top
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results.group_tables import distribution, top_of_column
-from edgemill.pipeline.results.notebook.page import page as notebook_page
-from edgemill.pipeline.results.program_columns import ColumnSummary, Range, summaries, top_vertices
-from edgemill.pipeline.results.report import dense
+from edgemill.pipeline.notebook.page import page as notebook_page
+from edgemill.pipeline.queries.group_tables import distribution, top_of_column
+from edgemill.pipeline.queries.program_columns import ColumnSummary, Range, summaries, top_vertices
+from edgemill.pipeline.report import graph_sections
 
 GRAPH = nx.disjoint_union(nx.karate_club_graph(), nx.star_graph(9))
 PROGRAMS = ("pagerank", "components", "coreness")
@@ -86,11 +86,11 @@ def test_columns_without_values(tmp_path: Path) -> None:
 
 def test_vertices_without_a_group_are_not_counted_as_groups() -> None:
     parents = ColumnSummary("bfs", "parent", "", 2, [(7, 5), (9, 1)], [Range(1, 1, 1), Range(5, 5, 1)], 3)
-    largest, sizes = dense._first(parents), dense._spread(parents, 9)
+    largest, sizes = graph_sections._first(parents), graph_sections._spread(parents, 9)
     assert (largest.header, largest.rows[-1]) == (("parent", "vertices>"), ("none", "3"))
     assert (sizes.header[0], [row[0] for row in sizes.rows]) == ("vertices of a group>", ["1", "5"])
     assert list(top_of_column(parents).columns[0].cells)[-1] == "none"
     assert "none" not in list(distribution(parents).columns[0].cells)
     levels = ColumnSummary("bfs", "level", "", None, [(7, 1)], [Range(1, 1, 6)], 3)
-    assert dense._spread(levels, 9).rows[-1] == ("none", "3", "33.3%")
+    assert graph_sections._spread(levels, 9).rows[-1] == ("none", "3", "33.3%")
     assert list(distribution(levels).columns[1].cells)[-1] == "3"

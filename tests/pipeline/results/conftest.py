@@ -13,7 +13,6 @@ from edgemill.pipeline import (
     Result,
     mine,
 )
-from edgemill.pipeline.results import top_k as top_k
 from known_graphs import FACEBOOK
 from made import Edge, made
 

@@ -26,14 +26,14 @@ import runs
 import strategies
 from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.nightly import overlaps
-from edgemill.pipeline.nightly.fates import Fates
-from edgemill.pipeline.results.compare import sorted_tables
-from edgemill.pipeline.results.compare.diff import Changes
-from edgemill.pipeline.results.compare.sorted_tables import aligned_blocks
-from edgemill.pipeline.results.group_tables import changes_table, dn_graphs_table
-from edgemill.pipeline.results.terminal_table import print_whole
+from edgemill.pipeline.compare import dn_graphs
+from edgemill.pipeline.compare import edges as edge_changes
+from edgemill.pipeline.compare.diff import Changes
+from edgemill.pipeline.compare.edges import aligned_blocks
+from edgemill.pipeline.messages.terminal import print_whole
+from edgemill.pipeline.queries.group_tables import changes_table, dn_graphs_table
 from edgemill.tasks.storage.folders import Folder
+from edgemill.tasks.tracks import Fates
 from examples import examples
 from made import Edge, made
 
@@ -130,8 +130,8 @@ def test_every_change(
         for number, name in enumerate(("old", "new"))
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_tables, "BLOCK_ROWS", data.draw(cut))
-        patch.setattr(overlaps, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
+        patch.setattr(edge_changes, "BLOCK_ROWS", data.draw(cut))
+        patch.setattr(dn_graphs, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
         found = diff(old, new, folder / "changes")
         assert diff(old, new) == found
     counts, changed = naive_edges(levels[0], levels[1])

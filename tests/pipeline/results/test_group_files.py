@@ -29,8 +29,7 @@ from edgemill.pipeline import (
 )
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.new_path import new_file, new_folder
-from edgemill.pipeline.results import top_k as top_k
-from edgemill.pipeline.results.groups import files, graphml
+from edgemill.pipeline.queries import group_files
 from edgemill.tasks.storage.folders import Folder
 from made import made
 
@@ -72,7 +71,7 @@ def test_a_group_as_a_file(odd: Result, tmp_path: Path, form: str) -> None:
 
 
 def test_graphml_has_all_vertices_and_integers_read_back(many: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphml, "NODES", 2)
+    monkeypatch.setattr(group_files, "NODES", 2)
     graph = top(many, count=1).to_pylist()[0]
     ended = call("subgraph", str(many.path), "--dn-graph", str(graph["id"]), "--format", "graphml")
     read = nx.read_graphml(io.BytesIO(ended.stdout_bytes), node_type=int)
@@ -104,7 +103,7 @@ def test_characters_that_xml_cannot_hold(tmp_path: Path, letter: str) -> None:
     ],
 )
 def test_formats_by_suffix(name: str | None, form: str) -> None:
-    assert files.format_of(name) == form
+    assert group_files.format_of(name) == form
 
 
 def test_columns_that_csv_has_to_quote(tmp_path: Path) -> None:

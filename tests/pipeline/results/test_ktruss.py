@@ -23,7 +23,7 @@ import oracles
 import strategies
 from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results.groups.trusses import truss_group
+from edgemill.pipeline.queries.trusses import truss_group
 from examples import examples
 from known_graphs import FACEBOOK
 from made import Edge, made

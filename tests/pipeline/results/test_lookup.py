@@ -31,7 +31,6 @@ from edgemill.pipeline import (
 )
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.results import lookup
-from edgemill.pipeline.results import top_k as top_k
 from known_graphs import FACEBOOK
 from made import Edge, made
 

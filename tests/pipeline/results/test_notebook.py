@@ -20,10 +20,9 @@ from distributed import Client
 import edgemill
 import runs
 from edgemill import Result, mine
+from edgemill.pipeline.notebook.page import MOST_BARS, bars
+from edgemill.pipeline.notebook.progress import NotebookDisplay, shows_html
 from edgemill.pipeline.output.manifest import Manifest
-from edgemill.pipeline.results.notebook.histogram import MOST_BARS, bars
-from edgemill.pipeline.results.notebook.kernel import shows_html
-from edgemill.pipeline.results.notebook.progress import NotebookDisplay
 from made import made
 
 CLIQUE = [(a, b) for a in range(6) for b in range(a + 1, 6)]

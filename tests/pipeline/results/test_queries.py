@@ -32,8 +32,8 @@ from edgemill.pipeline import (
     top,
 )
 from edgemill.pipeline.output.manifest import write_manifest
-from edgemill.pipeline.results import top_k as top_k
-from edgemill.pipeline.results.queries import Order
+from edgemill.pipeline.queries.groups import Order
+from edgemill.pipeline.results import streaming as top_k
 from examples import examples
 from made import Edge, made
 

@@ -20,7 +20,6 @@ from edgemill.pipeline import (
     top,
 )
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results import top_k as top_k
 from edgemill.tasks.storage.folders import Folder
 from made import made
 

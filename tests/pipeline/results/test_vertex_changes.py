@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from edgemill.pipeline import Result, UsageError, diff, find_vertex, groups_of
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.results.compare import sorted_tables
-from edgemill.pipeline.results.compare.vertex_changes import MOST_VALUES, ChangedValue
-from edgemill.pipeline.results.explore.queries import Queries
-from edgemill.pipeline.results.program_columns import summaries
+from edgemill.pipeline.compare import edges
+from edgemill.pipeline.compare.vertices import MOST_VALUES, ChangedValue
+from edgemill.pipeline.explorer.queries import Queries
+from edgemill.pipeline.queries.program_columns import summaries
 from examples import examples
 from made import made
 
@@ -62,7 +62,7 @@ def test_columns_against_plain_python(
 ) -> None:
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_tables, "BLOCK_ROWS", block)
+        patch.setattr(edges, "BLOCK_ROWS", block)
         sides = written(folder / "old", old), written(folder / "new", new)
         found = diff(*sides, folder / "changes", tolerance=TOLERANCE)
     assert found.edges is None and found.dn_graphs is None and found.vertices is not None and not found.notices

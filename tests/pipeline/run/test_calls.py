@@ -24,9 +24,10 @@ import edgemill
 import keywords as maker
 import runs
 from edgemill import Group, Result, UsageError, edges_of, mine
-from edgemill.pipeline.calls import keywords, temporary
-from edgemill.pipeline.calls.temporary import TemporaryFolder
 from edgemill.pipeline.cluster.client import client_for, refuse_unseen
+from edgemill.pipeline.python_api import keywords
+from edgemill.pipeline.results import temporary
+from edgemill.pipeline.results.temporary import TemporaryFolder
 from edgemill.pipeline.settings.models import SECTIONS, ClusterSettings
 from edgemill.pipeline.settings.sources import KEYWORDS, make_settings
 
@@ -229,7 +230,7 @@ def test_a_temporary_folder_goes_when_python_ends(tmp_path: Path) -> None:
     """Of the process that made it, and not of one that was forked from it."""
     code = """
 import os
-from edgemill.pipeline.calls.temporary import TemporaryFolder
+from edgemill.pipeline.results.temporary import TemporaryFolder
 folder = TemporaryFolder()
 folder.result.mkdir()
 if (child := os.fork()) == 0:

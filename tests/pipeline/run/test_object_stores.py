@@ -24,7 +24,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputError, InputIncomplete, OutputLocked, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.output.lock import LOCK_NAME, LockOwner, StoreLock
 from edgemill.pipeline.output.new_path import new_file, new_folder
@@ -607,7 +607,7 @@ edgemill(sys.argv[1:])
 KILLED = """
 import os, signal, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 exchange = Events.exchange
 def kill(self, record):
     exchange(self, record)

@@ -17,7 +17,7 @@ import pytest
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.engine import Engine, Future
-from edgemill.pipeline.monitor.events import STAGES, Events, Stage
+from edgemill.pipeline.events import STAGES, Events, Stage
 from edgemill.tasks.generate.generate import generate
 
 Mine = Callable[..., Result]

@@ -24,7 +24,7 @@ CONFIG = Path(__file__).parents[3] / "configs" / "nightly.yaml"
 KILLED = """
 import os, signal, sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 
 emit = Events.emit
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.settings.models import IngestSettings
 from edgemill.pipeline.stages.task_engine import ThreadedEngine
 from edgemill.pipeline.updating.reading import read_graph

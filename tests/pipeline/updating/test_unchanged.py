@@ -15,12 +15,12 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.calls.plan_update import UpdatePlan, plan_update
-from edgemill.pipeline.frames.opening import open_input
+from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.settings.models import InputSettings, Settings
 from edgemill.pipeline.settings.sources import settings_of
 from edgemill.pipeline.updating import beginning, deciding
+from edgemill.pipeline.updating.planning import UpdatePlan, plan_update
 from edgemill.pipeline.updating.unchanged import Digests, digests_of, is_same
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests

@@ -22,8 +22,8 @@ import runs
 from dense_answers import check_dense
 from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
-from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.python_api.update_settings import update_settings
 from edgemill.pipeline.updating import finding_lambda, groups
 from edgemill.pipeline.updating import tables as updated_tables
 from examples import examples

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.nightly.fates import Fates
+from edgemill.tasks.tracks import Fates
 
 Groups = Mapping[Any, frozenset[Any]]
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from drive import exchange
 from edgemill.pipeline import Result
-from edgemill.pipeline.nightly.fates import Fates
-from edgemill.pipeline.nightly.track_assignment import earlier_tables, summed
+from edgemill.pipeline.nightly.track_assignment import earlier_tables
 from edgemill.pipeline.output.manifest import OutputRecord, TracksRecord, write_manifest
 from edgemill.tasks import tracks
 from edgemill.tasks.dense.merge import Components
 from edgemill.tasks.publish.writing import write_table
-from edgemill.tasks.tracks import MatchedPairs
+from edgemill.tasks.tracks import Fates, MatchedPairs, summed
 
 
 @dataclass(frozen=True)

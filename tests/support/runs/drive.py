@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
 from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing
 from edgemill.pipeline.stages.partitioning import OrderedGraph

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edgemill.pipeline.dispatch import backend
-from edgemill.pipeline.dispatch.info import get_info
+from edgemill.pipeline.networkx_backend import backend
+from edgemill.pipeline.networkx_backend.info import get_info
 
 CALLS: Counter[str] = Counter()
 

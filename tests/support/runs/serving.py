@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.results.explore.server import ADDRESS, ExplorerServer
+from edgemill.pipeline.explorer.server import ADDRESS, ExplorerServer
 
 Answer = tuple[int, dict[str, Any]]
 

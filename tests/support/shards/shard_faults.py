@@ -17,7 +17,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.tasks.shards.carriers.group_file import path_of
 
 MOST_SILENT_SECONDS = 60.0

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.plan.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages import ingesting
 from edgemill.pipeline.stages.ingesting import Buckets

@@ -17,7 +17,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages import ingesting
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.device import MemorySpace

@@ -11,7 +11,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.results.explore.server import ExplorerServer
+from edgemill.pipeline.explorer.server import ExplorerServer
 from known_graphs import FACEBOOK
 from serving import serving
 

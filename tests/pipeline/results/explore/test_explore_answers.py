@@ -13,8 +13,8 @@ import pyarrow.csv
 import pytest
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.results.explore import api, members, search
-from edgemill.pipeline.results.explore.server import ExplorerServer
+from edgemill.pipeline.explorer import api, queries
+from edgemill.pipeline.explorer.server import ExplorerServer
 from made import made as made_of
 from serving import answer, ask, get, serving
 
@@ -162,7 +162,7 @@ def test_members_to_copy_and_as_a_file(
     table = pyarrow.csv.read_csv(pa.py_buffer(content))
     assert sorted(table["id"].to_pylist()) == expected
     assert sum(table["degree_inside"].to_pylist()) == 2 * 8987
-    monkeypatch.setattr(members, "MOST_MEMBERS", 138)
+    monkeypatch.setattr(api, "MOST_MEMBERS", 138)
     response, content = get(served, f"/members.csv?dn_graph={best}")
     assert (response.status, b"edgemill members" in content) == (400, True)
 
@@ -200,11 +200,11 @@ def test_vertices_by_a_part_of_their_name(named: ExplorerServer, monkeypatch: py
     assert (status, said) == (404, {"error": "no vertex has 'zzz' in its id or label", "next": []})
     status, said = ask(named, "search", text="-7")
     assert (status, said["next"]) == (404, ["1", "2", "3", "4", "15"])
-    monkeypatch.setattr(search, "MOST_MATCHES", 2)
+    monkeypatch.setattr(queries, "MOST_MATCHES", 2)
     found = answer(named, "search", text="e")
     assert (len(found["found"]), found["more"]) == (2, True)
     monkeypatch.undo()
-    monkeypatch.setattr(search, "MOST_ROWS", 2)
+    monkeypatch.setattr(queries, "MOST_ROWS", 2)
     assert ask(named, "search", text="chen")[0] == 404  # the row is beyond the limit of the search
     assert answer(named, "search", text="15")["found"][0]["id"] == "15"  # a whole id is looked up
 

@@ -16,7 +16,7 @@ from distributed import Client
 import runs
 from chromium import Page, chromium, page
 from edgemill.pipeline import mine
-from edgemill.pipeline.results.explore import api
+from edgemill.pipeline.explorer import api
 from known_graphs import FACEBOOK
 from made import made
 from serving import serving

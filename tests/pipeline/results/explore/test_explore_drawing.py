@@ -15,9 +15,9 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.results.explore import drawing, tree
-from edgemill.pipeline.results.explore.queries import ORDERS, Queries
-from edgemill.pipeline.results.explore.server import ExplorerServer
+from edgemill.pipeline.explorer import drawing, tree
+from edgemill.pipeline.explorer.queries import ORDERS, Queries
+from edgemill.pipeline.explorer.server import ExplorerServer
 from made import made as made_of
 from serving import answer, serving
 

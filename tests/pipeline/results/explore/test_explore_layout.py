@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.pipeline.results.explore.layout import forces, ring
+from edgemill.pipeline.explorer.drawing import forces, ring
 from examples import examples
 
 

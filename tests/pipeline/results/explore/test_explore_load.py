@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.results.explore import connections
-from edgemill.pipeline.results.explore.api import File
-from edgemill.pipeline.results.explore.server import ADDRESS, ExplorerServer
+from edgemill.pipeline.explorer import server
+from edgemill.pipeline.explorer.api import File
+from edgemill.pipeline.explorer.server import ADDRESS, ExplorerServer
 from made import made
 from serving import serving
 
@@ -90,7 +90,7 @@ def test_a_thousand_requests_of_two_hundred_clients(result: Result) -> None:
 
     with serving(result) as served, threads(served) as most, ThreadPoolExecutor(200) as clients:
         assert sum(clients.map(ask, range(1000))) == 1000
-    assert 1 < most[0] <= connections._THREADS
+    assert 1 < most[0] <= server._THREADS
 
 
 @pytest.mark.parametrize("half", [b"", b"GET /api/re", b"GET /api/result HTTP/1.1\r\nHost: x\r\n"])
@@ -98,8 +98,8 @@ def test_four_hundred_incomplete_requests_hold_no_thread(
     result: Result, monkeypatch: pytest.MonkeyPatch, half: bytes
 ) -> None:
     """Other clients are answered although no time limit ends."""
-    monkeypatch.setattr(connections, "_IDLE_SECONDS", 1e6)
-    monkeypatch.setattr(connections, "_HEAD_SECONDS", 1e6)
+    monkeypatch.setattr(server, "_IDLE_SECONDS", 1e6)
+    monkeypatch.setattr(server, "_HEAD_SECONDS", 1e6)
     with serving(result) as served, threads(served) as most, ExitStack() as open_ones:
         silent = [open_ones.enter_context(connected(served)) for _ in range(400)]
         for client in silent:
@@ -118,7 +118,7 @@ def test_four_hundred_incomplete_requests_hold_no_thread(
 
 
 def test_the_oldest_incomplete_request_makes_room(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_WAITING", 8)
+    monkeypatch.setattr(server, "_WAITING", 8)
     with serving(result) as served, ExitStack() as open_ones:
         silent = [open_ones.enter_context(connected(served)) for _ in range(9)]
         assert silent[0].recv(1) == b""
@@ -134,7 +134,7 @@ def test_the_oldest_incomplete_request_makes_room(result: Result, monkeypatch: p
 def test_an_incomplete_request_is_closed(
     result: Result, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes
 ) -> None:
-    monkeypatch.setattr(connections, limit, 0.1)
+    monkeypatch.setattr(server, limit, 0.1)
     with serving(result) as served, connected(served) as client:
         client.sendall(sent)
         assert client.recv(1) == b""
@@ -150,7 +150,7 @@ def test_a_request_that_comes_byte_by_byte(result: Result) -> None:
 
 def test_a_request_that_does_not_end_is_refused(result: Result) -> None:
     with serving(result) as served, connected(served) as client:
-        client.sendall(b"GET /" + b"a" * (connections._HEAD_BYTES + 4096))
+        client.sendall(b"GET /" + b"a" * (server._HEAD_BYTES + 4096))
         assert client.recv(12) in (b"HTTP/1.1 414", b"HTTP/1.0 414")
 
 
@@ -195,7 +195,7 @@ def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> N
 
 
 def test_the_server_ends_while_all_threads_are_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_THREADS", 1)
+    monkeypatch.setattr(server, "_THREADS", 1)
     with (
         answering_slowly(result) as (served, thread, begun, go_on),
         connected(served) as taking,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import InputError, Result, mine
-from edgemill.pipeline.results.explore.queries import Queries
+from edgemill.pipeline.explorer.queries import Queries
 from edgemill.pipeline.results.lookup import sorted_table
 from edgemill.tasks.storage.folders import Folder
 from serving import answer, ask, serving

@@ -26,9 +26,9 @@ from click.testing import CliRunner
 
 from edgemill.pipeline import Result, UsageError
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.explorer import server
+from edgemill.pipeline.explorer.server import ExplorerServer
 from edgemill.pipeline.output.manifest import Manifest
-from edgemill.pipeline.results.explore import server
-from edgemill.pipeline.results.explore.server import ExplorerServer
 from serving import answer, ask, get, send, serving
 
 WriteResult = Callable[..., Manifest]

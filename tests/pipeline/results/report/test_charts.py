@@ -10,11 +10,10 @@ from bokeh.core.types import ID
 from bokeh.document import Document
 from bokeh.util.paths import bokehjs_path
 
-from edgemill.pipeline.results.report import charts
-from edgemill.pipeline.results.report.drawing import models
-from edgemill.pipeline.results.report.groups import Cell
-from edgemill.pipeline.results.report.hierarchy import Block
-from edgemill.pipeline.results.report.parts import Chart
+from edgemill.pipeline.report import charts
+from edgemill.pipeline.report.distributions import Cell
+from edgemill.pipeline.report.hierarchy import Block
+from edgemill.pipeline.report.parts import Chart
 
 NAMES, TWO = ["1-2", "3", "4-7"], {"a": [1, 0, 5], "b": [2, 2, 2]}
 AXES = ("x", "y")
@@ -79,10 +78,10 @@ def test_no_two_charts_share_a_model() -> None:
 
 
 def test_numbers_that_javascript_lacks_become_floats() -> None:
-    (_, values) = models.columns({"v": [2**53 - 1, 2**53, -(2**60), 0.5, "9"]})["attributes"]["data"]["entries"][0]
+    (_, values) = charts.columns({"v": [2**53 - 1, 2**53, -(2**60), 0.5, "9"]})["attributes"]["data"]["entries"][0]
     assert values == [2**53 - 1, 2.0**53, -(2.0**60), 0.5, "9"]
     assert [type(value) for value in values] == [int, float, float, float, str]
 
 
 def test_the_script_is_that_of_bokeh() -> None:
-    assert models.bokeh_script() == (bokehjs_path() / "js" / "bokeh.min.js").read_text("utf-8")
+    assert charts.bokeh_script() == (bokehjs_path() / "js" / "bokeh.min.js").read_text("utf-8")

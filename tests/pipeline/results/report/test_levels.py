@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.results.report.levels import levels
+from edgemill.pipeline.report.distributions import levels
 from edgemill.tasks.generate.generate import generate
 
 

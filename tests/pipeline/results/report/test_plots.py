@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 
 import edgemill
 from edgemill import Result, UsageError, plot_group, plot_lambda, top
-from edgemill.pipeline.results import plots
+from edgemill.pipeline.queries import plots
 from made import made
 
 

@@ -33,10 +33,10 @@ from edgemill.pipeline.output.manifest import (
     ShardsRecord,
     StageRecord,
 )
-from edgemill.pipeline.results.report import dense
-from edgemill.pipeline.results.report.hierarchy import upper
-from edgemill.pipeline.results.report.page import page
-from edgemill.pipeline.results.report.parts import duration
+from edgemill.pipeline.report import graph_sections
+from edgemill.pipeline.report.hierarchy import upper
+from edgemill.pipeline.report.page import page
+from edgemill.pipeline.report.parts import duration
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.verify.result import verify
 from known_graphs import FACEBOOK
@@ -397,7 +397,7 @@ def test_a_hierarchy_that_is_read_in_part(tmp_path: Path, monkeypatch: pytest.Mo
     whole_page = read_page(page(result, "out").decode())
     assert [row[3] for row in whole_page.tables["Largest branches"][1:]] == ["3", "3", "3"]
     assert "were read." not in whole_page.text.partition("How it was made\n")[0]
-    monkeypatch.setattr(dense, "upper", partial(upper, most=2))
+    monkeypatch.setattr(graph_sections, "upper", partial(upper, most=2))
     found = read_page(page(result, "out").decode())
     assert "Only the 2 components with the most edges were read." in found.text
     assert [(row[3], row[5]) for row in found.tables["Largest branches"][1:]] == [("≥ 3", "")]

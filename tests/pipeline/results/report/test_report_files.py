@@ -21,8 +21,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import (
     Manifest,
 )
-from edgemill.pipeline.results.report.report_file import write_report
-from edgemill.pipeline.results.report.run_report import import_early
+from edgemill.pipeline.report.report import import_early, write_report
 from edgemill.tasks.verify.result import verify
 from pages import Shown, read_page
 
@@ -75,7 +74,7 @@ def test_a_failed_report_keeps_the_result(
     def fails(*_: object) -> bytes:
         raise error
 
-    monkeypatch.setattr("edgemill.pipeline.results.report.page.page", fails)
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", fails)
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
     out = tmp_path / "out"
     done = CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"])
@@ -115,7 +114,7 @@ def test_the_interpreter_waits_for_the_early_import(monkeypatch: pytest.MonkeyPa
         threads.append(current_thread())
         begun.set()
 
-    monkeypatch.setattr("edgemill.pipeline.results.report.run_report.import_module", importing)
+    monkeypatch.setattr("edgemill.pipeline.report.report.import_module", importing)
     import_early()
     assert begun.wait(20)
     assert [thread.daemon for thread in threads] == [False]
@@ -125,7 +124,7 @@ def test_interrupt_during_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("edgemill.pipeline.results.report.page.page", interrupted)
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", interrupted)
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
     with pytest.raises(KeyboardInterrupt):
         mine(rows, tmp_path / "out", device="cpu")
@@ -215,7 +214,7 @@ def test_a_result_that_is_replaced_meanwhile(
         write_result(out, run=next(others))
         return b"of the earlier run"
 
-    monkeypatch.setattr("edgemill.pipeline.results.report.page.page", overtaken)
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
     for output in (None, tmp_path / "page.html"):
         with pytest.raises(InputError, match="changed during the run"):
             write_report(out, output)

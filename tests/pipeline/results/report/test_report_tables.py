@@ -18,11 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.pipeline.results.report import hierarchy
-from edgemill.pipeline.results.report.charts import curves, marks
-from edgemill.pipeline.results.report.groups import groups, members
-from edgemill.pipeline.results.report.hierarchy import blocks, branches, upper
-from edgemill.pipeline.results.report.levels import MOST_RANGES, range_starts
+from edgemill.pipeline.report import hierarchy
+from edgemill.pipeline.report.charts import curves, marks
+from edgemill.pipeline.report.distributions import MOST_RANGES, groups, members, range_starts
+from edgemill.pipeline.report.hierarchy import blocks, branches, upper
 
 
 @dataclass(frozen=True)

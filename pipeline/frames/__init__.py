@@ -1,6 +1,0 @@
-"""Files, frames and graphs of other libraries, and lists of paths, as the input of a run.
-
-`opening` opens files. `frame_input` writes the edges of a frame or graph to files for the time of a run. `input_object`
-is the protocol of such inputs. A module here imports an optional library only when a caller passes an object of it. May
-import `tasks`, settings, and `cluster` for frames of Dask.
-"""

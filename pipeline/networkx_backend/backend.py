@@ -1,0 +1,286 @@
+"""The functions of NetworkX that edgemill computes, with NetworkX's names, parameters, results and errors.
+
+NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: directed graphs,
+multigraphs and weights (except for PageRank), and some parameters of PageRank. `should_run` leaves small graphs to
+NetworkX when it chooses a backend automatically. `CountedGraph` is a graph with its edges as arrays, and its triangles
+and λ.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.runtime.threads import kernel_threads, most_threads
+from ...tasks.bound.in_memory import find_lambda, find_triangles
+from ...tasks.programs import Entries, Outcome, Program, run_in_one_block
+from ...tasks.programs.shipped.coreness import Coreness
+from ...tasks.programs.shipped.pagerank import PageRank
+from ..cluster.connecting.guard import guarded_call
+
+
+class CountedGraph:
+    """A networkx graph at the time of construction. Its triangles and λ are computed at first use.
+
+    Triangles and λ are defined for undirected graphs without parallel edges; programs run on all graphs. Attributes of
+    nodes and edges are read from the graph itself, which must not change meanwhile. `__networkx_backend__` tells
+    NetworkX which backend the graph belongs to.
+    """
+
+    __networkx_backend__ = "edgemill"
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.nodes: list[Any] = list(graph)
+        """In NetworkX's order."""
+        self.index = {node: index for index, node in enumerate(self.nodes)}
+        ends = np.fromiter(_ends(graph, self.index), np.int32).reshape(-1, 2)
+        self.source, self.target = (np.ascontiguousarray(ends[:, end]) for end in (0, 1))
+        """[edges] indices of the nodes, in the order of `graph.edges`, with loops."""
+        loop = self.source == self.target
+        self.loops = int(np.count_nonzero(loop))
+        """Edges from a node to itself."""
+        self.low: NDArray[np.int32] = self.source[~loop]
+        self.high: NDArray[np.int32] = self.target[~loop]
+        """[edges] indices of the nodes without loops. Arrays of the properties below have the same order."""
+
+    @cached_property
+    def degree(self) -> NDArray[np.int64]:
+        """[nodes] Edges of each node, without loops."""
+        return self._sums(np.ones(len(self.low), np.int64))
+
+    @cached_property
+    def support(self) -> NDArray[np.int32]:
+        """[edges] Triangles of each edge."""
+        return self._by_edge(self._found[1].support)
+
+    @cached_property
+    def twice_triangles(self) -> NDArray[np.int64]:
+        """[nodes] Twice the triangles of each node: the sum of the supports of its edges."""
+        return self._sums(self.support)
+
+    @cached_property
+    def lam(self) -> NDArray[np.int32]:
+        """[edges] λ."""
+        with guarded_call(), kernel_threads(most_threads()):
+            return self._by_edge(find_lambda(self._found[1]))
+
+    def weights(self, name: Any) -> NDArray[np.float64]:
+        """[edges of `source`] The graph's current value of the attribute `name`, 1 for an edge without it."""
+        return np.fromiter((value for _, _, value in self.graph.edges(data=name, default=1)), np.float64)
+
+    def run(
+        self, program: Program, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
+    ) -> Outcome:
+        """Run a vertex program in this process; arrays are in the order of `nodes`. `weight` [edges of `source`]."""
+        edges = Entries(self.source, self.target, weight)
+        with guarded_call(), kernel_threads(most_threads()):
+            return run_in_one_block(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
+
+    def is_directed(self) -> bool:
+        """Whether the graph is directed."""
+        return bool(self.graph.is_directed())
+
+    def is_multigraph(self) -> bool:
+        """Whether the graph can have parallel edges."""
+        return bool(self.graph.is_multigraph())
+
+    def __contains__(self, node: object) -> bool:
+        try:
+            return node in self.index
+        except TypeError:  # a list of nodes is not a node
+            return False
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    @cached_property
+    def _found(self) -> Any:
+        with guarded_call(), kernel_threads(most_threads()):
+            return find_triangles(self.low, self.high, len(self.nodes))
+
+    def _by_edge(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
+        ordered = np.empty_like(values)
+        ordered[self._found[0].row] = values
+        return ordered
+
+    def _sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        sums = np.zeros(len(self.nodes), np.int64)
+        np.add.at(sums, self.low, values)
+        np.add.at(sums, self.high, values)
+        return sums
+
+
+def _ends(graph: Any, index: dict[Any, int]) -> Iterator[int]:
+    for source, target in graph.edges():
+        yield index[source]
+        yield index[target]
+
+
+LEAST_EDGES = 2000
+"""Below this number of edges, NetworkX itself is as fast, and loads no compiled code."""
+
+
+MOST_STEPS = 1000
+"""Supersteps that `core_number` runs at most. Graphs that need more, such as long paths, are faster in NetworkX."""
+
+
+def convert_from_nx(graph: Any, **needed: Any) -> CountedGraph:
+    """Convert a NetworkX graph. `needed` names attributes to convert; all of them are available."""
+    return CountedGraph(graph)
+
+
+def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+    """Convert a result to NetworkX's type."""
+    return result.graph if isinstance(result, CountedGraph) else result
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
+    """Whether edgemill supports the function `name` with these arguments, or the reason why it does not."""
+    call = inspect.signature(globals()[name]).bind(*args, **kwargs)
+    call.apply_defaults()
+    arguments = call.arguments
+    if name == "pagerank":
+        return _can_rank(**arguments)
+    if arguments["G"].is_directed() or arguments["G"].is_multigraph():
+        return "edgemill supports only undirected graphs without parallel edges"
+    return True if arguments.get("weight") is None else "edgemill does not support weights"
+
+
+def _can_rank(G: Any, weight: Any, **others: Any) -> bool | str:
+    for parameter in ("personalization", "nstart", "dangling"):
+        if others[parameter] is not None:
+            return f"edgemill computes PageRank without {parameter}"
+    if weight is None:
+        return True
+    graph = G.graph if isinstance(G, CountedGraph) else G
+    weights = (value for _, _, value in graph.edges(data=weight, default=1))
+    if all(isinstance(value, Real) and 0 <= float(value) < math.inf for value in weights):
+        return True
+    return f"edgemill needs weights that are finite and not negative; {weight!r} of an edge is not"
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
+    """Whether the graph is large enough for edgemill, or the reason why it is not."""
+    graph = args[0] if args else kwargs["G"]
+    if isinstance(graph, CountedGraph) or graph.number_of_edges() >= LEAST_EDGES:
+        return True
+    return f"the graph has fewer than {LEAST_EDGES:,} edges"
+
+
+def triangles(G: CountedGraph, nodes: Any = None) -> Any:
+    """networkx.triangles"""
+    return _by_node(G, nodes, (G.twice_triangles // 2).tolist())
+
+
+def clustering(G: CountedGraph, nodes: Any = None, weight: None = None) -> Any:
+    """networkx.clustering"""
+    return _by_node(G, nodes, _clustering(G))
+
+
+def average_clustering(G: CountedGraph, nodes: Any = None, weight: None = None, count_zeros: bool = True) -> float:
+    """networkx.average_clustering"""
+    values = clustering(G, nodes).values()
+    counted = values if count_zeros else [value for value in values if value > 0]
+    return float(sum(counted) / len(counted))
+
+
+def transitivity(G: CountedGraph) -> float:
+    """networkx.transitivity"""
+    closed = int(G.twice_triangles.sum())
+    return closed / int((G.degree * (G.degree - 1)).sum()) if closed else 0
+
+
+def generalized_degree(G: CountedGraph, nodes: Any = None) -> Any:
+    """networkx.generalized_degree"""
+    found: list[Counter[int]] = [Counter() for _ in G.nodes]
+    for low, high, count in zip(G.low.tolist(), G.high.tolist(), G.support.tolist(), strict=True):
+        found[low][count] += 1
+        found[high][count] += 1
+    return _by_node(G, nodes, found)
+
+
+def k_truss(G: CountedGraph, k: float) -> Any:
+    """networkx.k_truss"""
+    _refuse_loops(G)
+    graph, names = G.graph, G.nodes
+    stays = G.lam >= k - 2
+    edges = [(names[u], names[v]) for u, v in zip(G.low[stays].tolist(), G.high[stays].tolist(), strict=True)]
+    inside = {node for edge in edges for node in edge}
+    truss = graph.__class__()
+    truss.graph.update(graph.graph)
+    truss.add_nodes_from((node, graph.nodes[node].copy()) for node in names if node in inside)
+    truss.add_edges_from((u, v, graph.edges[u, v].copy()) for u, v in edges)
+    return truss
+
+
+def core_number(G: CountedGraph) -> dict[Any, int]:
+    """networkx.core_number"""
+    import networkx as nx
+
+    _refuse_loops(G)
+    found = G.run(Coreness(), most_steps=MOST_STEPS)
+    if not found.converged:
+        return dict(nx.core_number(G.graph, backend="networkx"))
+    return dict(zip(G.nodes, found.state["core"].tolist(), strict=True))
+
+
+def pagerank(
+    G: CountedGraph,
+    alpha: float = 0.85,
+    personalization: None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: None = None,
+    weight: Any = "weight",
+    dangling: None = None,
+) -> dict[Any, float]:
+    """networkx.pagerank: the same power iteration. It ends when ranks change by less than nodes × `tol` in total."""
+    import networkx as nx
+
+    if not len(G):
+        return {}
+    weights = None if weight is None else G.weights(weight)
+    weighted = weights is not None and bool((weights != 1).any())
+    program = PageRank(damping=alpha, tolerance=len(G) * tol, weighted=weighted)
+    steps = len(range(max_iter))  # raises as NetworkX does; 0 for a negative number
+    found = G.run(program, weights if weighted else None, most_steps=steps)
+    if not found.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return dict(zip(G.nodes, found.state["rank"].tolist(), strict=True))
+
+
+def _refuse_loops(G: CountedGraph) -> None:
+    import networkx as nx
+
+    if G.loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+
+
+def _clustering(G: CountedGraph) -> list[float]:
+    pairs = (G.degree * (G.degree - 1)).tolist()
+    return [twice / pair if twice else 0 for twice, pair in zip(G.twice_triangles.tolist(), pairs, strict=True)]
+
+
+def _by_node(G: CountedGraph, nodes: Any, values: list[Any]) -> Any:
+    """The value of a node, or of each of several, by node."""
+    if nodes is None:
+        return dict(zip(G.nodes, values, strict=True))
+    if nodes in G:
+        return values[G.index[nodes]]
+    chosen: Iterable[Any] = G.graph.nbunch_iter(nodes)
+    return {node: values[G.index[node]] for node in chosen}

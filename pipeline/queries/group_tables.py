@@ -1,0 +1,174 @@
+"""Dense groups, and changes between two results, as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from rich.bar import Bar
+from rich.table import Table
+from rich.text import Text
+
+from ..compare.diff import Diff
+from ..compare.vertices import ColumnChanges, VertexChanges
+from ..messages.terminal import grid
+from ..messages.wording import one_line
+from ..results.lookup import Group, Vertex
+from .attributes import as_text
+from .groups import MEMBER_COLUMNS
+from .program_columns import ColumnSummary, Range, row_name
+
+
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
+    """Rows of the table of DN-graphs, which may have `members` and `labels` of `with_members`. `tracks` adds tracks."""
+    rows = list(rows)
+    names = any("members" in row for row in rows)
+    table = grid(
+        *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>"),
+        *(["track>"] if tracks else []),
+        *(["members"] if names else []),
+    )
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
+        table.add_row(
+            *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
+            *([_component(row["track"])] if tracks else []),
+            *([Text(_names(row))] if names else []),
+        )
+    return table
+
+
+def members_table(rows: pa.Table) -> Table:
+    """Rows of `members_of`, with attributes right after the id."""
+    own, others = MEMBER_COLUMNS, [name for name in rows.column_names if name not in MEMBER_COLUMNS]
+    titles = {"id": "vertex", "degree_inside": "edges inside>", "degree": "edges>"}
+    table = grid(
+        titles["id"],
+        *(one_line(name) for name in others),
+        *(titles.get(name, f"{name}>") for name in own if name != "id"),
+    )
+    for row in rows.to_pylist():
+        texts = (Text(one_line(as_text(row[name]))) for name in ("id", *others))
+        table.add_row(*texts, *(f"{row[name]:,}" for name in own if name != "id"))
+    return table
+
+
+def truss_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of `ktruss_groups`."""
+    table = grid("component>", "vertices>", "edges>", "density>", "highest k>")
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("vertices", "edges"))
+        table.add_row(str(row["component"]), *sizes, f"{row['density']:.4f}", f"{row['highest_k']:,}")
+    return table
+
+
+def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
+    """A vertex in one line: its id, label, λ, degree, triangles and the values of programs."""
+    name = as_text(vertex.id) if label is None else f"{as_text(vertex.id)} ({label})"
+    added = "".join(f", {column} {value_text(value) or 'none'}" for column, value in vertex.values.items())
+    counts = f"degree {vertex.degree:,}"
+    if vertex.lam is not None and vertex.triangles is not None:
+        counts = f"lambda {vertex.lam:,}, {counts}, {vertex.triangles:,} triangles"
+    return Text(one_line(f"vertex {name}: {counts}{added}"))
+
+
+def value_text(value: Any) -> str:
+    """A value of a program: a number with few digits, or an id."""
+    return f"{value:.6g}" if isinstance(value, float) else as_text(value)
+
+
+def vertices_table(rows: pa.Table) -> Table:
+    """Rows of the table of vertices, or of edges."""
+    first = "vertex" if rows.column_names[0] == "id" else one_line(rows.column_names[0])
+    table = grid(first, *(f"{one_line(name)}>" for name in rows.column_names[1:]))
+    for row in rows.to_pylist():
+        table.add_row(*(Text(one_line(value_text(value))) for value in row.values()))
+    return table
+
+
+def top_of_column(summary: ColumnSummary) -> Table:
+    """The top rows of a column of a program."""
+    of_values = ("edge" if summary.of_edges else "vertex", f"{summary.name}>")
+    table = grid(*((summary.name, f"{summary.rows}>") if summary.groups is not None else of_values))
+    for id, value in summary.top:
+        table.add_row(Text(one_line(row_name(id))), f"{value:,}" if isinstance(value, int) else value_text(value))
+    if summary.others and summary.groups is not None:
+        table.add_row("none", f"{summary.others:,}")
+    return table
+
+
+def distribution(summary: ColumnSummary) -> Table:
+    """The distribution of a column of a program."""
+    of_groups = (f"{summary.rows} of a group", "groups")
+    what = of_groups if summary.groups is not None else (summary.name, summary.rows)
+    table = grid(f"{what[0]}>", f"{what[1]}>", "")
+    most = max((own.vertices for own in summary.ranges), default=0)
+    for own in summary.ranges:
+        table.add_row(range_text(own), f"{own.vertices:,}", Bar(most, 0, own.vertices, width=30))
+    if summary.others and summary.groups is None:
+        table.add_row("none", f"{summary.others:,}", "")
+    return table
+
+
+def range_text(own: Range) -> str:
+    """A range as text."""
+    return f"{own.first:.4g}" if own.first == own.last else f"{own.first:.4g} to {own.last:.4g}"
+
+
+def groups_table(groups: Iterable[Group]) -> Table:
+    """Groups, one inside the next."""
+    table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
+    for group in groups:
+        sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
+        kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
+        table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
+    return table
+
+
+def changes_table(found: Diff) -> Table:
+    """Counts of changes, a row for each kind of change. The table fits a terminal, whatever the numbers."""
+    given = {"edges": found.edges, "DN-graphs": found.dn_graphs, "vertices": found.vertices}
+    sides = {title: changes for title, changes in given.items() if changes is not None}
+    table = grid("", *(f"{title}>" for title in sides))
+    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "changed", "reshaped"):
+        counts = [getattr(changes, name, None) for changes in sides.values()]
+        if any(count is not None for count in counts):
+            table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, *(f"{count:,}" if title == "DN-graphs" else "" for title in sides))
+    return table
+
+
+def columns_table(found: VertexChanges) -> Table:
+    """The changes of each column of programs. A column without a number has no rows that rose or fell."""
+    names = ("changed", "rose", "fell", "gained", "lost")
+    table = grid("column", *(f"{name}>" for name in names), "largest change")
+    for column in found.columns:
+        counts = (getattr(column, name) for name in names)
+        table.add_row(
+            Text(one_line(column.name)),
+            *("" if count is None else f"{count:,}" for count in counts),
+            Text(one_line(change_text(column))),
+        )
+    return table
+
+
+def change_text(column: ColumnChanges) -> str:
+    """The largest change of a column, or the first one of a column without numbers; empty if there is none."""
+    if not column.largest:
+        return ""
+    first = column.largest[0]
+    return f"vertex {as_text(first.id)}: {value_text(first.old)} → {value_text(first.new)}"
+
+
+def _names(row: dict[str, Any]) -> str:
+    labels = row.get("labels") or [None] * len(row["members"])
+    shown = [as_text(id) if label is None else label for id, label in zip(row["members"], labels, strict=True)]
+    more = ["…"] if len(shown) < row["vertices"] else []
+    return one_line(", ".join([*shown, *more]))
+
+
+def _component(number: int | None) -> str:
+    return "" if number is None else str(number)

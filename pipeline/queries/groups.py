@@ -1,0 +1,367 @@
+"""Queries of the dense groups of a result: top groups, the groups around a vertex, a group's members and edges.
+
+A vertex or a group is looked up by the statistics of row groups. Larger tables are read in batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from ...tasks.errors import InputError, UsageError
+from ...tasks.ids.display import display_id
+from ..messages.setting_names import naming_keywords
+from ..messages.wording import shown
+from ..results.lookup import (
+    AnyId,
+    Component,
+    DNGraph,
+    Group,
+    RowGroup,
+    Vertex,
+    find,
+    parse_vertex_id,
+    path_to_root,
+    sorted_table,
+)
+from ..results.result import Result, ResultOrPath, open_result, plain_id
+from ..results.streaming import stream, stream_fragment, top_k
+from .attributes import attributes_of, json_value, label_column, labels_of
+from .group_edges import GroupEdges
+from .program_columns import top_edges, top_vertices
+
+Order = Literal["lambda", "size", "density"] | str
+
+
+_COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
+
+
+@naming_keywords()
+def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
+    """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`; or,
+    by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`; or, by
+    a column of edges such as "jaccard", the first edges: their ids and the value.
+
+    `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
+    queries, open a Result once.
+
+    Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count).
+    Raises UsageError for another order or count < 1, or if the result has no DN-graphs; InputError for damage.
+    """
+    if count < 1:
+        raise UsageError(f"count must be at least 1, got {count}")
+    result = open_result(result)
+    if by in _COLUMN:
+        return top_k(result, _COLUMN[by], count)
+    columns = [name for program in result.manifest.programs for name in program.columns]
+    of_edges = [name for program in result.manifest.programs for name in program.edge_columns]
+    if by in columns:
+        return top_vertices(result, by, count)
+    if by in of_edges:
+        return top_edges(result, by, count)
+    more = f", vertices by {', '.join(columns)}" if columns else ""
+    more += f", edges by {', '.join(of_edges)}" if of_edges else ""
+    raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}{more}, not by {by!r}")
+
+
+@naming_keywords()
+def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
+    """The vertex with the id `vertex`. An integer or a UUID may be given as text, as on a command line.
+
+    Raises UsageError if there is no such vertex, or if the result has λ and no groups; InputError for damage.
+    """
+    result = open_result(result)
+    if result.manifest.has_lambda:
+        _ = result.hierarchy  # raises if the result has no groups
+    key = parse_vertex_id(vertex, result)
+    found = find(result, Vertex, key)
+    if found is None:
+        raise UsageError(f"there is no vertex {shown(display_id(key))} in {result.place}")
+    return found
+
+
+@naming_keywords()
+def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = None) -> list[Group]:
+    """The groups that contain a vertex, innermost first: all, or the first `count`. Empty for a vertex without edges.
+
+    Raises as `find_vertex` does.
+    """
+    result = open_result(result)
+    _ = result.hierarchy  # raises if the result has no groups
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    around = enumerate(islice(path_to_root(result, vertex.component), count))
+    # Only the innermost group can be a DN-graph.
+    return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
+
+
+@naming_keywords()
+def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
+    """The DN-graph with that id. Raises UsageError if there is none, InputError for damage."""
+    result, dn_graph = open_result(result), plain_id(dn_graph, "the id of a DN-graph")
+    found = find(result, DNGraph, dn_graph)
+    if found is None:
+        other = find(result, Component, dn_graph)
+        hint = "edgemill top lists some" if other is None else "it is a component that contains others (--component)"
+        raise UsageError(f"there is no DN-graph {dn_graph} in {result.place}: {hint}")
+    return Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
+
+
+@naming_keywords()
+def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
+    """The component with that id. Raises UsageError if there is none or no hierarchy, InputError for damage."""
+    result, component = open_result(result), plain_id(component, "the id of a component")
+    found = find(result, Component, component)
+    if found is None:
+        raise UsageError(
+            f"there is no component {component} in {result.place}: edgemill of lists the components of a vertex"
+        )
+    return _group(result, found)
+
+
+@naming_keywords()
+def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it.
+
+    None if all edges of the vertex have a smaller λ. The group's own `k` may be higher than `level`: the same edges are
+    a component up to that k. Raises UsageError for a level below 0, and as `find_vertex` does.
+    """
+    if level < 0:
+        raise UsageError(f"level must be at least 0, got {level}")
+    result = open_result(result)
+    _ = result.hierarchy  # raises if the result has no groups
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    found: Component | None = None
+    for group in path_to_root(result, vertex.component):
+        if group.k < level:
+            break
+        found = group
+    return None if found is None else _group(result, found)
+
+
+@naming_keywords()
+def member_ids(result: ResultOrPath, group: Group | SupportsIndex) -> pa.Array:
+    """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
+
+    The members of a DN-graph are looked up. Another component takes one scan of two columns of the vertex table, and
+    24 bytes of memory for each component of a higher k. Raises UsageError if there is no such group, InputError for
+    damage.
+    """
+    result = open_result(result)
+    group = as_group(result, group)
+    if group.dn_graph:
+        found = dn_graph_members(result, group.component, group.vertices + 1)
+    else:
+        found = _component_members(result, group)
+    if len(found) != group.vertices:
+        raise InputError(
+            f"the result is damaged: {result.place}: component {group.component} has {len(found)} vertices, "
+            f"not {group.vertices}"
+        )
+    return found
+
+
+def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
+    """The ids of the first `most` stored vertices of a DN-graph, ascending. Raises InputError for damage."""
+    table = sorted_table(result, "dn_graph_members")
+    columns, where = ["dn_graph", "vertex"], pc.field("dn_graph") == dn_graph
+    parts = (stream_fragment(group.fragment, columns, where) for group, _ in table.near(pa.array([dn_graph])))
+    found, left = [pa.array([], result.dn_graph_members.schema.field("vertex").type)], most
+    with result.reading():
+        for batch in chain.from_iterable(parts):
+            found.append(batch["vertex"].slice(0, left))
+            left -= len(found[-1])
+            if left <= 0:
+                break
+    return _ascending(pa.chunked_array(found))
+
+
+@naming_keywords()
+def edges_of(result: ResultOrPath, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:
+    """The edges of a group, as rows of `Result.edges`, in their order: the edges with λ ≥ k between its members.
+
+    Read them as a `pyarrow.RecordBatchReader`, or convert them to a frame or graph (`to_pandas()`, `to_networkx()`, …).
+    One batch is in memory at a time, beside the members, which `member_ids` gives if `members` is None. Row groups
+    without members or without such λ are not read. Raises as `member_ids` does, and InputError while batches are read.
+    """
+    result = open_result(result)
+    group = as_group(result, group)
+    inside = member_ids(result, group) if members is None else members
+    return GroupEdges(
+        result.edges.schema,
+        partial(_edges_of, result, group, inside),
+        partial(_pieces_of, result, group, inside),
+    )
+
+
+def _pieces_of(result: Result, group: Group, members: pa.Array) -> list[tuple[ds.ParquetFileFragment, pc.Expression]]:
+    return [(row_group.fragment, where) for row_group, where in _row_groups(result, group, members)]
+
+
+def _row_groups(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:
+    """The row groups that can hold edges of a group, each with the condition that its edges meet."""
+    source = result.manifest.input.source_column
+    for row_group, near in sorted_table(result, "edges").near(members, group.k):
+        # An edge with λ ≥ k and one end in the group is an edge of the group.
+        yield row_group, pc.field(source).isin(near) & (pc.field("lambda") >= group.k)
+
+
+def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
+    edges, found = sorted_table(result, "edges"), 0
+    for row_group, where in _row_groups(result, group, members):
+        for batch in edges.scan([row_group], where):
+            if batch.num_rows:
+                found += batch.num_rows
+                yield batch
+    if found != group.edges:
+        raise InputError(
+            f"the result is damaged: {result.place}: component {group.component} has {found} edges, not {group.edges}"
+        )
+
+
+def as_group(result: Result, group: Group | SupportsIndex) -> Group:
+    """The group, looked up if `group` is an id. A DN-graph has the id of its component."""
+    return group if isinstance(group, Group) else find_group(result, group)
+
+
+def _group(result: Result, found: Component) -> Group:
+    return Group(**vars(found), dn_graph=find(result, DNGraph, found.component) is not None)
+
+
+def _component_members(result: Result, group: Group) -> pa.Array:
+    inner = pa.array(_descendants(result, group))
+    inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
+    with result.reading():
+        rows = result.vertices.to_table(columns=["id"], filter=inside)
+    return _ascending(rows["id"])
+
+
+def _ascending(column: pa.ChunkedArray) -> pa.Array:
+    whole = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return whole.take(pc.sort_indices(whole))
+
+
+def _descendants(result: Result, group: Group) -> NDArray[np.int64]:
+    """Ids of a component and of all its descendants, which have a higher k."""
+    with result.reading():
+        higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
+    higher = higher.filter(pc.is_valid(higher["parent"]))
+    component, parent = higher["component"].to_numpy(), higher["parent"].to_numpy()
+    order = np.argsort(parent, kind="stable")
+    component, parent = component[order], parent[order]
+    found = [np.array([group.component], np.int64)]
+    while len(found[-1]):
+        first, last = (np.searchsorted(parent, found[-1], side) for side in ("left", "right"))
+        children = last - first
+        before = np.cumsum(children) - children
+        found.append(component[np.repeat(first - before, children) + np.arange(children.sum())])
+    return np.concatenate(found)
+
+
+MEMBER_COLUMNS = ("id", "degree_inside", "degree", "triangles", "lambda")
+"""Columns of the table of members; attributes follow."""
+
+
+@naming_keywords()
+def members_of(result: ResultOrPath, group: Group | SupportsIndex, limit: int | None = None) -> pa.Table:
+    """The vertices in a group: a row for each, or for the first `limit` of them.
+
+    `group` is a Group, or the id of a component or DN-graph. Columns: `id`; `degree_inside` (int64, edges of the vertex
+    inside the group); `degree` (int64) and `triangles` (int64) in the whole graph; `lambda` (int32, the largest λ of
+    the vertex's edges, equal in the group and in the graph); then the attributes of vertices. Sorted by
+    `degree_inside`, largest first, then by id. Edges are read in batches; the members are in memory.
+
+    Raises UsageError for a limit below 1 or if there is no such group, InputError for damage.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit}")
+    result = open_result(result)
+    group = as_group(result, group)
+    ids = member_ids(result, group)
+    inside = _degrees_inside(result, group, ids)
+    order = np.argsort(-inside, kind="stable")[:limit]
+    chosen = ids.take(pa.array(order))
+    own = pa.table({"id": chosen, "degree_inside": inside[order]})
+    for part in (_vertices(result, chosen), attributes_of(result, chosen)):
+        for name in part.column_names:
+            own = own.append_column(part.schema.field(name), part[name])
+    return own
+
+
+def _degrees_inside(result: Result, group: Group, ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    inside = np.zeros(len(ids), np.int64)
+    source, target = result.edges.schema.names[:2]
+    for batch in edges_of(result, group, ids):
+        for end in (source, target):
+            at = pc.index_in(batch[end], value_set=ids)
+            if at.null_count:
+                raise InputError(
+                    f"the result is damaged: {result.place}: an edge of component {group.component} has an end that "
+                    "is not a member of it"
+                )
+            inside += np.bincount(at.to_numpy(), minlength=len(ids))
+    return inside
+
+
+def _vertices(result: Result, ids: pa.Array) -> pa.Table:
+    """Degree, triangles and λ of the vertices `ids`, in their order."""
+    table, names = sorted_table(result, "vertices"), ["id", "degree", "triangles", "lambda"]
+    schema = pa.schema([result.vertices.schema.field(name) for name in names])
+    ascending = ids.take(pc.sort_indices(ids))
+    batches = [
+        batch
+        for group, near in table.near(ascending)
+        for batch in table.scan([group], pc.field("id").isin(near), names)
+    ]
+    found = pa.Table.from_batches(batches, schema)
+    at = pc.index_in(ids, value_set=found["id"])
+    if at.null_count:
+        missing = ids[pc.index(pc.is_null(at), True).as_py()].as_py()
+        raise InputError(f"the result is damaged: {result.place}: member {missing} is not in the table of vertices")
+    return found.select(names[1:]).take(at)
+
+
+def with_members(result: Result, rows: Iterable[Mapping[str, Any]], most: int | None) -> Iterator[dict[str, Any]]:
+    """Rows of `Result.dn_graphs` with `members`, the first `most` ids of each group, or all ids if `most` is None.
+
+    If the run had labels, the rows also have `labels`, None for a vertex without one. The members of one group at a
+    time are in memory. Raises InputError for damage.
+    """
+    labelled = label_column(result) is not None
+    for row in rows:
+        ids = dn_graph_members(result, row["id"], row["vertices"] if most is None else min(most, row["vertices"]))
+        more: dict[str, Any] = {"members": [json_value(id) for id in ids.to_pylist()]}
+        if labelled:
+            more["labels"] = labels_of(result, ids)
+        yield {**row, **more}
+
+
+@naming_keywords()
+def find_track(result: ResultOrPath, track: SupportsIndex) -> Group:
+    """The DN-graph with this track, the number that it keeps over a series of nights. Scans the table of DN-graphs.
+
+    Raises UsageError if there is none, if the result has no DN-graphs, or if it was made by a release without tracks;
+    InputError if it is damaged.
+    """
+    found, number = open_result(result), plain_id(track, "a track")
+    if "track" not in found.dn_graphs.schema.names:
+        raise UsageError(f"{found.place} was made by a release without tracks: edgemill diff matches its groups")
+    columns = ["id", "lambda", "parent", "vertices", "edges"]
+    with found.reading():
+        batches = stream(found.dn_graphs, [*columns, "track"], pc.field("track") == number)
+        rows = [row for batch in batches for row in batch.to_pylist()]
+    if not rows:
+        raise UsageError(
+            f"no DN-graph has track {number} in {found.place}: the track ended before that night or began after it"
+        )
+    (row,) = rows
+    return Group(row["id"], row["lambda"], row["parent"], row["vertices"], row["edges"], dn_graph=True)

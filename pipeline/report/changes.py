@@ -1,0 +1,176 @@
+"""The comparison with the night before: edges and DN-graphs that appeared, vanished, rose and fell since then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..compare.diff import Changes, Diff, LargestChanges, compare
+from ..compare.vertices import ColumnChanges, VertexChanges
+from ..events import Events
+from ..messages.exits import message
+from ..queries.group_tables import value_text
+from ..results.result import Result
+from ..results.series import PreviousResult
+from .parts import Section, Table, clipped, number, share
+
+MOST_EDGES = 5
+"""Edges of each kind of change."""
+MOST_DN_GRAPHS = 15
+_KINDS = ("appeared", "vanished", "rose", "fell", "changed", "reshaped")
+_COUNTS = {"old": "before", "new": "now", "unchanged": "unchanged"} | {kind: kind for kind in _KINDS}
+"""Counts of a comparison, each with its name on the page."""
+
+
+@dataclass(frozen=True)
+class SinceLastNight:
+    """The comparison of a result with the one of the night before."""
+
+    earlier: PreviousResult | None
+    """None if the search for it failed."""
+    found: Diff | None
+    """None if the comparison failed."""
+    largest: LargestChanges
+    failed: str = ""
+    """Why the comparison failed."""
+
+
+def compare_nights(
+    result: Result, before: Callable[[], PreviousResult | None], events: Events
+) -> SinceLastNight | None:
+    """Compare a result with the one that `before` finds; None if there is no earlier one.
+
+    An error does not fail the run: it is in the answer, and becomes the event `comparison_failed`.
+    """
+    start, largest, earlier = time.perf_counter(), LargestChanges(MOST_EDGES, MOST_DN_GRAPHS), None
+    try:
+        earlier = before()
+        if earlier is None:
+            return None
+        with events.stage("compare", 0):
+            found = compare(Result(earlier.place), result, largest)
+    except Exception as error:
+        reason = message(error).replace(str(result.place), "this one")  # an unpublished result has a temporary path
+        events.emit("comparison_failed", before=str(earlier.place) if earlier else None, reason=reason)
+        return SinceLastNight(earlier, None, largest, reason)
+    counts = {
+        name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs", "groups", "vertices")
+    }
+    events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
+    return SinceLastNight(earlier, found, largest)
+
+
+def changes(since: SinceLastNight) -> Section:
+    """The section: counts of changes, and the rows that changed most."""
+    title, night = "Since the night before", "the night before"
+    if since.earlier is not None:
+        title, night = f"Since {since.earlier.day}", f"{clipped(since.earlier.place)}, the night before"
+    found, largest = since.found, since.largest
+    if found is None:
+        text = [f"There is no comparison with {night}: {clipped(since.failed)}."]
+        return Section("changes", title, text, [], [])
+    text = [f"Compared with {night}."]
+    text += [f"{clipped(notice)}." for notice in found.notices]
+    given = {"dense groups": found.dn_graphs, "edges": found.edges, "vertices": found.vertices}
+    sides = {name: side for name, side in given.items() if side is not None}
+    counts = [(title, *(_count(side, name) for side in sides.values())) for name, title in _COUNTS.items()]
+    counts = [row for row in counts if any(row[1:])]
+    tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), counts)]
+    if found.groups is not None:
+        fates = [(name, number(count)) for name, count in asdict(found.groups).items()]
+        tables.append(Table("Dense groups by fate", ("", "dense groups>"), fates))
+    if found.dn_graphs is not None and largest.dn_graphs is not None and len(largest.dn_graphs):
+        tables.append(
+            Table(
+                "Dense groups that changed, the highest λ first",
+                (
+                    "track>",
+                    "change",
+                    "fate",
+                    "λ before>",
+                    "λ now>",
+                    "vertices before>",
+                    "vertices now>",
+                    "in both>",
+                    "id before>",
+                    "id now>",
+                ),
+                [
+                    (
+                        _track(row),
+                        row["change"],
+                        _fate(row),
+                        *_both(row, "lambda"),
+                        *_both(row, "vertices"),
+                        number(row["vertices_common"]),
+                        *("" if row[id] is None else str(row[id]) for id in ("id_old", "id_new")),
+                    )
+                    for row in largest.dn_graphs.to_pylist()
+                ],
+                _note(found.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet"),
+            )
+        )
+    if found.edges is not None and largest.edges is not None:
+        ends = largest.edges.column_names[:2]
+        tables.append(
+            Table(
+                "Edges whose λ changed most, for each kind of change",
+                (*map(clipped, ends), "change", "λ before>", "λ now>"),
+                [
+                    (clipped(row[ends[0]]), clipped(row[ends[1]]), row["change"], *_both(row, "lambda"))
+                    for row in largest.edges.to_pylist()
+                ],
+                _note(found.edges, len(largest.edges), "edges.parquet"),
+            )
+        )
+    if found.vertices is not None:
+        tables += _columns(found.vertices)
+    for name, side in sides.items():
+        if name != "dense groups":
+            text.append(f"{share(side.unchanged, side.new) or 'None'} of the {name} are unchanged.")
+    return Section("changes", title, text, [], tables, beside=len(tables))
+
+
+def _columns(found: VertexChanges) -> list[Table]:
+    """How often each column of programs changed, and the largest changes."""
+    names = ("changed", "rose", "fell", "gained", "lost")
+    rows = [(clipped(column.name), *(_count(column, name) for name in names)) for column in found.columns]
+    note = f"Floats that differ by at most {found.tolerance:g} of the larger one are unchanged."
+    values = [
+        (clipped(column.name), clipped(value.id), *(clipped(value_text(end)) for end in (value.old, value.new)))
+        for column in found.columns
+        for value in column.largest
+    ]
+    tables = [Table("Columns of programs, by vertices", ("column", *(f"{name}>" for name in names)), rows, note)]
+    header = ("column", "vertex", "before>", "now>")
+    return [*tables, *([Table("The largest changes of each column", header, values)] if values else [])]
+
+
+def _count(side: Changes | VertexChanges | ColumnChanges, name: str) -> str:
+    count = getattr(side, name, None)
+    return "" if count is None else number(count)
+
+
+def _track(row: Mapping[str, Any]) -> str:
+    """The track of a group, from the result that has the group; a group that continued has one track in both."""
+    track = row["track_old"] if row["track_new"] is None else row["track_new"]
+    return "" if track is None else str(track)
+
+
+def _fate(row: Mapping[str, Any]) -> str:
+    """The fate of a group, with the id of the group that it merged into or was split from."""
+    if row["merged_into"] is not None:
+        return f"merged into {row['merged_into']}"
+    return row["fate"] if row["split_from"] is None else f"split from {row['split_from']}"
+
+
+def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
+    old, new = (row[f"{name}_{end}"] for end in ("old", "new"))
+    return "" if old is None else number(old), "" if new is None else number(new)
+
+
+def _note(row: Changes, shown: int, file: str) -> str:
+    more = sum(getattr(row, kind, None) or 0 for kind in _KINDS) - shown
+    return f"{number(more)} more: edgemill diff OLD NEW --output FOLDER writes {file}." if more else ""
