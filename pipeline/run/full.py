@@ -40,9 +40,9 @@ from ..programs.saving import KeptPrograms
 from ..report.report import import_early
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.eligibility import keeps_state
-from .cluster_observers import monitored
 from .context import Call, RunContext
 from .graph import find_graph
+from .observers import monitored
 from .tables import Made, make_tables, plan_record
 
 if TYPE_CHECKING:
