@@ -7,6 +7,8 @@ from dataclasses import fields, replace
 from enum import Enum
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .. import kernels
 
 V = TypeVar("V", bound=Any)
@@ -21,7 +23,9 @@ class MemorySpace(Enum):
     """The GPU of this process."""
 
     def place(self, array: Any) -> Any:
-        """The array in this memory; copied only if it is not there yet."""
+        """The array in this memory; copied only if it is not there yet. Arrow's arrays stay in host memory."""
+        if not isinstance(array, np.ndarray) and type(array).__module__.partition(".")[0] == "pyarrow":
+            return array
         return kernels.to_host(array) if self is MemorySpace.HOST else kernels.to_device(array)
 
 

@@ -156,10 +156,10 @@ class PlanFacts:
 
     @property
     def ingest_on_device(self) -> bool:
-        """Whether rows are cleaned, numbered and written from the GPUs' memory. String ids and weights stay in host
-        memory.
+        """Whether rows are cleaned, numbered and written from the GPUs' memory. Rows with weights stay in host memory,
+        and so do strings: the GPUs get their positions among the distinct strings.
         """
-        if self.source.kind != "integer" or self.source.weights is not None:
+        if self.source.weights is not None:
             return False
         return self._fits_at_once or self.ingest_in_parts
 

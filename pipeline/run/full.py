@@ -265,7 +265,7 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
         return engine.on_every_worker(prepare, needed, engine.capacity.threads)
     if plan.ingest_on_device:
         engine.on_every_worker(load_packing, MemorySpace.DEVICE)
-    else:
+    if needed.text or not plan.ingest_on_device:
         from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
 
         engine.on_every_worker(load_parts, sorted(BY_STAGE["read"]))

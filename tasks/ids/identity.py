@@ -124,7 +124,7 @@ def quantiles(ids: Ids, parts: int) -> Ids:
 def take(ids: Ids, positions: NDArray[Any]) -> Ids:
     """The ids at the positions."""
     if isinstance(ids, pa.Array):
-        return ids.take(pa.array(positions))
+        return ids.take(pa.array(kernels.to_host(positions)))
     if not kernels.on_host(ids):
         return ids[positions]
     # Arrow reuses memory, where NumPy takes new pages for each array.

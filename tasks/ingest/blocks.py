@@ -97,10 +97,12 @@ def without_ids(block: BlockEdges) -> LocalEdges:
 
 
 def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
-    """Read and clean one block. Integer ids are placed in `space`. Raises InputError as `reading.read_rows` does."""
+    """Read and clean one block. Arrays are placed in `space`, but not strings. Raises InputError as
+    `reading.read_rows` does.
+    """
     with_sides = source.bipartite == "refuse"
     if source.kind == "string":
-        found = _read_strings(source, block, with_sides)
+        found = _read_strings(source, block, space, with_sides)
     else:
         found = clean(block.number, read_rows(source, block), space, with_sides, source.directed)
     if space is MemorySpace.HOST:
@@ -111,22 +113,25 @@ def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HO
 def clean(
     number: int, rows: IdRows, space: MemorySpace = MemorySpace.HOST, with_sides: bool = False, directed: bool = False
 ) -> BlockEdges:
-    """Clean the rows of one block. Integer ids are placed in `space`.
+    """Clean the rows of one block. Integer ids, and positions of strings, are placed in `space`.
 
     `with_sides` records the columns that each id is in, `directed` the directions of each edge.
     """
     if isinstance(rows.source, pa.Array):
-        coded = identity.encode(rows.source, rows.target)
+        ids, first, second = identity.encode(rows.source, rows.target)
+        first, second = space.place(first), space.place(second)
     else:
-        coded = identity.encode(space.place(rows.source), space.place(rows.target))
-    return _edges(number, *coded, rows.left_out, with_sides, directed, rows.weight)
+        ids, first, second = identity.encode(space.place(rows.source), space.place(rows.target))
+    return _edges(number, ids, first, second, rows.left_out, with_sides, directed, rows.weight)
 
 
-def _read_strings(source: Source, block: Block, with_sides: bool) -> BlockEdges:
+def _read_strings(source: Source, block: Block, space: MemorySpace, with_sides: bool) -> BlockEdges:
     codes = StringCodes()
     for part in read_parts(source, block):
         codes.add(part)
-    return _edges(block.number, *codes.end(), codes.left_out, with_sides, source.directed, codes.weight)
+    ids, first, second = codes.end()
+    first, second = space.place(first), space.place(second)
+    return _edges(block.number, ids, first, second, codes.left_out, with_sides, source.directed, codes.weight)
 
 
 def _edges(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -143,17 +144,26 @@ def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids | SidedIds]:
 
 
 def number_ids(bucket: int, kind: identity.Kind, space: MemorySpace, parts: Mapping[int, Ids | SidedIds]) -> BucketIds:
-    """The distinct ids of one bucket, from the ids that each block sent. An empty result is placed in `space`."""
+    """The distinct ids of one bucket, from the ids that each block sent.
+
+    Positions of strings are placed in `space`, and so is an empty result.
+    """
     if any(isinstance(part, SidedIds) for part in parts.values()):
-        return _number_sided(bucket, parts)
+        return _number_sided(bucket, space, parts)
     if not parts:
         return BucketIds(bucket, identity.no_ids(kind, space), {})
-    ids, positions = identity.merge(list(parts.values()))
+    ids, positions = _merge(list(parts.values()), space)
     return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)))
 
 
-def _number_sided(bucket: int, parts: Mapping[int, SidedIds]) -> BucketIds:
-    ids, positions = identity.merge([part.ids for part in parts.values()])
+def _merge(runs: Sequence[Ids], space: MemorySpace) -> tuple[Ids, list[NDArray[np.int32]]]:
+    """As `identity.merge`, with the positions of strings in `space`. Those of integers are where the integers are."""
+    ids, positions = identity.merge(runs)
+    return ids, [space.place(own) for own in positions] if isinstance(ids, pa.Array) else positions
+
+
+def _number_sided(bucket: int, space: MemorySpace, parts: Mapping[int, SidedIds]) -> BucketIds:
+    ids, positions = _merge([part.ids for part in parts.values()], space)
     sides = np.zeros_like(positions[0], dtype=np.uint8, shape=(len(ids),))
     for position, part in zip(positions, parts.values(), strict=True):
         sides[position] |= part.sides

@@ -133,7 +133,7 @@ def _edge_batches(
     id_type = how.source.id_type
     to_host = kernels.finished_to_host if finished else kernels.to_host
     for run in slices(how, len(ends), file):
-        for rows in slices_by_text(run, (ends.ids, ends.low), (ends.high_names, ends.high)):
+        for rows in slices_by_text(run, (ends.ids, ends.low), (ends.high_names, ends.high), to_host=to_host):
             positions = [ends.low[rows], ends.high[rows]]
             if finished:
                 positions = [to_host(own) for own in positions]
@@ -175,13 +175,15 @@ def _rows_of(how: TableFormat, rows: int, file: int, files: int | None = None) -
     return rows * file // files, rows * (file + 1) // files
 
 
-def slices_by_text(rows: slice, *columns: tuple[Ids, NDArray[Any]]) -> Iterator[slice]:
+def slices_by_text(
+    rows: slice, *columns: tuple[Ids, NDArray[Any]], to_host: Callable[[Any], NDArray[Any]] = kernels.to_host
+) -> Iterator[slice]:
     """Parts of a run of rows. The ids of each part take about TEXT_PER_GROUP bytes at most.
 
     Each column gives ids and, for all rows, positions in them.
     """
     lengths = [(identity.lengths(ids), positions) for ids, positions in columns]
-    taken = [length[positions[rows]] for length, positions in lengths if length is not None]
+    taken = [length[to_host(positions[rows])] for length, positions in lengths if length is not None]
     if not taken:
         yield rows
         return

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import ClusterLost, OutOfRoom, mine
+from edgemill.pipeline import ClusterLost, InputError, OutOfRoom, mine
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.settings.models import ClusterSettings
@@ -63,16 +63,48 @@ def test_shards_on_one_gpu(rows: Path, tmp_path: Path, partitions: int) -> None:
     assert (exchange.settled, exchange.unsettled) == (sum(own.owned for own in manifest.partitions), 0)
 
 
-def test_strings_are_numbered_on_the_host(rows: Path, tmp_path: Path) -> None:
-    named = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
-    named = pa.table(
-        {name: pc.binary_join_element_wise("v", named[name].cast(pa.string()), "") for name in named.column_names}
-    )
-    pq.write_table(named, tmp_path / "named.parquet")
+@pytest.fixture(scope="module")
+def named(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    table = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
+    names = [pc.binary_join_element_wise("v", column.cast(pa.string()), "") for column in table.columns]
+    path = tmp_path_factory.mktemp("named") / "named.parquet"
+    pq.write_table(pa.table(names, table.column_names), path, row_group_size=10_000)
+    return path
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("directed", [False, True])
+def test_positions_of_strings_are_on_the_gpu(
+    named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, directed: bool
+) -> None:
+    """Names stay in host memory. Files are written from positions in them, several for each bucket."""
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 20_000)
     results = [
-        mine(tmp_path / "named.parquet", tmp_path / device, device=device, partitions=2) for device in ("cpu", "gpu")
+        mine(named, tmp_path / device, device=device, partitions=partitions, directed=directed)
+        for device in ("cpu", "gpu")
     ]
-    assert results[0].edges.to_table() == results[1].edges.to_table()
+    for table in ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members"):
+        assert getattr(results[0], table).to_table() == getattr(results[1], table).to_table(), table
+
+
+def test_columns_of_strings_are_kept_apart_on_the_gpu(named: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="both in column"):
+        mine(named, tmp_path / "out", device="gpu", bipartite="refuse")
+
+
+def test_strings_with_attributes_and_programs_on_the_gpu(named: Path, tmp_path: Path) -> None:
+    """Ids in columns of results, and columns of a table of vertices."""
+    ids = pc.unique(pa.chunked_array([*pq.read_table(named)["src"].chunks, *pq.read_table(named)["dst"].chunks]))
+    vertices = tmp_path / "vertices.parquet"
+    pq.write_table(pa.table({"id": ids, "length": pc.utf8_length(ids)}), vertices)
+    cpu, gpu = (
+        mine(named, tmp_path / device, device=device, vertices=vertices, programs=["lambda", "components", "pagerank"])
+        for device in ("cpu", "gpu")
+    )
+    assert cpu.edges.to_table() == gpu.edges.to_table()
+    left, right = (own.vertices.to_table().drop_columns("pagerank") for own in (cpu, gpu))
+    assert left == right and "weak_component" in left.column_names
+    assert cpu.attributes.to_table() == gpu.attributes.to_table()
 
 
 def test_a_graph_with_known_answers(tmp_path: Path) -> None:

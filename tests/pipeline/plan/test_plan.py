@@ -413,7 +413,7 @@ def test_rows_of_text_are_not_looked_at_where_they_change_nothing(
 
 def test_bounds_of_text_are_no_less_than_what_a_sample_tells(rows: Path, tmp_path: Path) -> None:
     """Memory, and the size of the result. While blocks are read, the sample takes the names of rows to be as long as
-    distinct names, and here the names in many rows are shorter.
+    distinct names, and here the names in many rows are shorter. That is when a worker with a GPU takes most memory.
     """
     settings = make_settings(str(named(rows, tmp_path / "a.parquet")), str(tmp_path / "out"))
     source = open_input(settings)
@@ -426,7 +426,8 @@ def test_bounds_of_text_are_no_less_than_what_a_sample_tells(rows: Path, tmp_pat
         known, sampled = planning.plan_without_sample(settings, source, capacity), plan_run(settings, source, capacity)
         assert known is not None
         assert known.graph.is_bound and not sampled.graph.is_bound
-        for name in ("partition_bytes", "worker_bytes", "unspilled_bytes", "device_bytes"):
+        names = ["partition_bytes", "unspilled_bytes", "device_bytes"]
+        for name in names if capacity.device_bytes else [*names, "worker_bytes"]:
             assert getattr(known, name) >= getattr(sampled, name), name
         assert sampled.reading_bytes > known.reading_bytes > 0.9 * sampled.reading_bytes
         assert (
@@ -471,12 +472,12 @@ def test_files_written_beside_a_gpu(
 
 @pytest.mark.parametrize(
     ("device_bytes", "kind", "there"),
-    [(10**9, "integer", True), (10**5, "integer", False), (10**9, "string", False), (0, "integer", False)],
+    [(10**9, "integer", True), (10**5, "integer", False), (10**9, "string", True), (0, "integer", False)],
 )
 def test_ingest_on_a_gpu(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device_bytes: int, kind: str, there: bool
 ) -> None:
-    """Integers that fit are cleaned there, in a bucket a partition, which several files are written from."""
+    """Rows that fit are cleaned there, in a bucket a partition, which several files are written from."""
     monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 1000)
     if kind == "string":
         table = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
