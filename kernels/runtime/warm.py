@@ -26,6 +26,8 @@ from .side_by_side import Parts, WarmUp
 
 def _warm_text() -> None:
     sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+    uuid = np.frombuffer(b"00000000-0000-0000-0000-000000000000", np.uint8)
+    sort_strings(np.array([0, len(uuid)]), uuid)
 
 
 def _warm_hashes() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,12 +17,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.runtime.threads import threads_now
 from ..device import MemorySpace
 from . import order
 from .splitmix64 import GOLDEN_GAMMA, splitmix64
 
 Kind: TypeAlias = Literal["integer", "string"]
 """The kind of a graph's ids."""
+
+MERGED_AT_ONCE = 2**17
+"""Strings that a thread merges at least, where several merge."""
+SAMPLES = 64
+"""Strings that are sampled for each thread that merges."""
 
 Ids: TypeAlias = Any
 """Ids of one graph: `NDArray[np.int64]`, or `pyarrow.LargeStringArray` without nulls (pyarrow is not typed)."""
@@ -54,7 +61,31 @@ def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
         return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
     if not isinstance(runs[0], pa.Array):
         return order.encode_runs(runs)
+    parts = sum(map(len, runs)) // MERGED_AT_ONCE
+    if parts > 1 and (threads := threads_now()) > 1:
+        return _merge_by_range(runs, min(parts, threads))
     return encode_all(runs)
+
+
+def _merge_by_range(runs: Sequence[pa.LargeStringArray], parts: int) -> tuple[Ids, list[NDArray[np.int32]]]:
+    """As `encode_all` of ascending runs of strings: each of `parts` threads merges a range of the strings."""
+    every = max(1, sum(map(len, runs)) // (SAMPLES * parts))
+    splitters = quantiles(concatenate([sample(run, every) for run in runs]), parts)
+    cuts = [split(run, splitters) for run in runs]
+
+    def merge_range(part: int) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+        bounds = [(cut[part], cut[part + 1] - cut[part]) for cut in cuts]
+        return encode_all([run.slice(*bound) for run, bound in zip(runs, bounds, strict=True)])
+
+    with ThreadPoolExecutor(parts) as pool:
+        merged = list(pool.map(merge_range, range(parts)))
+    starts = np.cumsum([0, *(len(ids) for ids, _ in merged)])
+    order.check_codes(int(starts[-1]))
+    positions = [
+        np.concatenate([codes[run] + np.int32(start) for (_, codes), start in zip(merged, starts, strict=False)])
+        for run in range(len(runs))
+    ]
+    return concatenate([ids for ids, _ in merged]), positions
 
 
 def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:

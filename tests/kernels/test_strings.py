@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -60,6 +62,21 @@ def test_many_strings_that_begin_alike(longest: int) -> None:
     check([b"https://example.org/", *(text.encode() for text in texts[: 4 * MANY])])
     check([b"same"] * (MANY + 1))
     check([text[:7].encode() for text in texts])
+
+
+UUIDS = [f"{str(number % 7) * 8}-0000-4000-8000-{number * 7919 % 50:012x}" for number in range(400)]
+"""Some again. The first 64 bits of many are the same."""
+
+
+@pytest.mark.parametrize(
+    "others",
+    [[], ["ABCDEF00-0000-4000-8000-000000000000"], [UUIDS[0][:-1]], [UUIDS[0][:-1] + "g"], ["x" * 36], [""]],
+    ids=["alone", "of both cases", "a short one", "not hexadecimal", "another string of its length", "an empty string"],
+)
+def test_uuids(others: list[str]) -> None:
+    drawn = [str(uuid.UUID(int=np.random.default_rng(seed).integers(2**63) << 65 | seed)) for seed in range(100)]
+    for texts in (UUIDS, drawn, [text.upper() for text in drawn + UUIDS]):
+        check([text.encode() for text in texts + others])
 
 
 def test_the_strings_of_a_slice() -> None:

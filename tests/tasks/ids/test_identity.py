@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.ids import identity, order
 from edgemill.tasks.ids.identity import Ids
@@ -69,6 +70,20 @@ def test_merge_of_many_runs_of_strings(columns: list[list[str]]) -> None:
     assert merged.tolist() == ascending([value for column in columns for value in column])
     assert [identity.take(merged, places).tolist() for places in positions] == [run.tolist() for run in runs]
     assert {places.dtype for places in positions} == {np.dtype(np.int32)}
+
+
+@given(st.lists(st.lists(st.text(max_size=2), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_merge_by_several_threads(columns: list[list[str]]) -> None:
+    """Each merges a range of the strings, some of them none."""
+    runs = [as_ids(ascending(column)) for column in columns]
+    with pytest.MonkeyPatch.context() as patch, kernel_threads(2) as threads:
+        patch.setattr(identity, "MERGED_AT_ONCE", 1)
+        merged, positions = identity.merge(runs)
+    assert threads == 2
+    expected, places = identity.encode_all(runs)
+    assert merged.equals(expected)
+    assert [own.tolist() for own in positions] == [own.tolist() for own in places]
+    assert {own.dtype for own in positions} == {np.dtype(np.int32)}
 
 
 @given(EITHER)
