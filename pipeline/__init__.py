@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .programs.declared import shipped_names
+from .settings.declared_programs import shipped_names
 
 if TYPE_CHECKING:
     from ..tasks.errors import (

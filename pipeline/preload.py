@@ -1,5 +1,16 @@
 """Preload module of Dask workers: `dask worker … --preload edgemill.pipeline.preload`, also for `dask cuda worker`."""
 
-from .cluster.workers.preload import dask_setup
+from __future__ import annotations
 
-__all__ = ["dask_setup"]
+from typing import TYPE_CHECKING
+
+from .cluster.workers.preload import prepare_worker
+from .run.compiling import compile_kernels
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+
+async def dask_setup(worker: Worker) -> None:
+    """Compare versions and load the kernels: Dask calls this before a worker registers with the scheduler."""
+    await prepare_worker(worker, compile_kernels)

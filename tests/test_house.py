@@ -17,13 +17,38 @@ import pytest
 
 import edgemill
 import edgemill.pipeline
-from edgemill.pipeline.programs.declared import shipped_names
+from edgemill.pipeline.settings.declared_programs import shipped_names
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("kernels", "tasks", "pipeline")  # each may import itself and what stands before it
 FOLDERS = {"package": "edgemill", **{layer: f"edgemill.{layer}" for layer in LAYERS}}  # under their installed names
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+GROUND = ("messages", "settings", "output", "events", "results", "monitor")
+READING = ("queries", "compare", "report", "explorer", "notebook")
+WRITING = (
+    "cluster",
+    "inputs",
+    "stages",
+    "checkpoint",
+    "programs",
+    "plan",
+    "bounding",
+    "nightly",
+    "opening",
+    "updating",
+    "run",
+    "estimates",
+)
+ENTRANCES = ("networkx_backend", "python_api", "cli", "preload", "__main__")
+"""Rooms of `pipeline/`: those that the two wings share, the wing that reads results, the wing that makes them, and what
+a user starts. A room may import those before it in its wing, and those that both wings share. Entrances may import all.
+"""
+TIES = {
+    ("run", "report"): "a run makes the report of its result at its end",
+    ("results", "notebook"): "IPython asks a result for its HTML, which needs queries",
+}
+"""Other ties of rooms, with their reasons."""
 ONLY_IN = {
     "kernels": {"numba", "llvmlite", "cupy", "cupyx"},
     "pipeline/cluster": {"dask", "distributed", "dask_cuda", "dask_cudf", "distributed_ucxx", "ucxx"},
@@ -74,6 +99,44 @@ def test_layers_import_downwards_and_by_relative_imports() -> None:
             elif relative and order.index(".".join(name.split(".")[:2])) > own:
                 wrong.append(f"{path.relative_to(ROOT)}: {name} lies above")
     assert not wrong
+
+
+def named_modules(path: Path) -> Iterator[str]:
+    """Modules that a file imports by `import_module` with a relative name."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package.pop()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
+            for given in node.args:
+                if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value.startswith("."):
+                    base = module_name(path).split(".") if "__name__" in ast.unparse(node) else package
+                    name = given.value.lstrip(".")
+                    yield ".".join([*base[: len(base) - (len(given.value) - len(name)) + 1], name])
+
+
+def room_of(module: str) -> str:
+    """The room of a module of `pipeline/`; empty for others, and for `pipeline` itself."""
+    layer, _, inner = module.removeprefix("edgemill.").partition(".")
+    return inner.partition(".")[0] if layer == "pipeline" else ""
+
+
+def test_rooms_of_the_pipeline_import_those_before_them() -> None:
+    """Imports within functions count, too."""
+    may = {room: {*GROUND[: GROUND.index(room)]} for room in GROUND}
+    for wing in (READING, WRITING):
+        may |= {room: {*GROUND, *wing[: wing.index(room)]} for room in wing}
+    may |= {room: {*GROUND, *READING, *WRITING, *ENTRANCES} for room in ENTRANCES}
+    assert may.keys() == {room for name in MODULES if (room := room_of(name))}
+    ties: dict[tuple[str, str], list[str]] = {}
+    for path in SOURCES:
+        here = room_of(module_name(path))
+        for name in (*(name for name, _ in imported(path)), *named_modules(path)):
+            there = room_of(name)
+            if here and there and there != here and there not in may[here]:
+                ties.setdefault((here, there), []).append(f"{path.relative_to(ROOT)}: {name}")
+    assert not {tie: names for tie, names in ties.items() if tie not in TIES}
+    assert ties.keys() == TIES.keys()
 
 
 def test_engines_stay_in_their_room() -> None:

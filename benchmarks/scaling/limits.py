@@ -8,7 +8,7 @@ from math import exp, log
 
 from edgemill.kernels.gpu_shards import MAX_PEERS
 from edgemill.pipeline.plan import gpu_memory as plan
-from edgemill.pipeline.plan.limits import GPU_FILL
+from edgemill.pipeline.stages.limits import GPU_FILL
 
 from .machines import FLAT, Graph, Machines
 from .model import Model

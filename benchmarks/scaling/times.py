@@ -12,7 +12,7 @@ from .spans import Span, exactly, sum_of
 STREAM_EDGES = 2**22
 """Edges of a stream that pass by a group at a time, at least (pipeline/stages/sharding.py)."""
 SORTED_BYTES = 8 * 40
-"""A GPU sorts at most as many packed rows together as it has bytes over these (pipeline/plan/limits.py)."""
+"""A GPU sorts at most as many packed rows together as it has bytes over these (pipeline/stages/limits.py)."""
 PACKED_IDS = 2**31
 """Ids that rows are packed for (tasks/ingest/packed)."""
 ROWS_OF_AN_ID = 16

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from edgemill.pipeline.programs.declared import field_docstrings
+from edgemill.pipeline.settings.declared_programs import field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
 

@@ -25,7 +25,7 @@ from pydantic_core import PydanticUndefined
 from edgemill.pipeline import cli
 from edgemill.pipeline.messages import exits
 from edgemill.pipeline.output import manifest
-from edgemill.pipeline.programs.declared import every_shipped, field_docstrings
+from edgemill.pipeline.settings.declared_programs import every_shipped, field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.program_sections import section_of
 from edgemill.pipeline.settings.sources import SHORT_NAMES

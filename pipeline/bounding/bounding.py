@@ -24,9 +24,9 @@ from ..checkpoint.checkpoint import Checkpoint, Graph, read_again
 from ..cluster.engine import Engine, Future
 from ..events import Events
 from ..output.manifest import ExchangeRecord
-from ..plan.limits import FILL
 from ..plan.plan import Plan
 from ..settings.models import BoundingSettings
+from ..stages.limits import FILL
 from .schedule import BoundingContext, BoundingResult, PeelAlone, Schedule
 
 T = TypeVar("T", int, float)

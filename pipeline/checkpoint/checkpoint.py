@@ -24,11 +24,11 @@ from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
 from ..events import Events, Stage
+from ..output.checkpoint_files import Index, checked, checkpoint_place, clear_files, files_at, opened, seal
 from ..settings.models import CheckpointSettings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import TaskEngine
-from .files import Index, checked, checkpoint_place, clear_files, files_at, opened, seal
 
 FORMAT_VERSION = 7
 MOST_SHARE = 0.1

@@ -17,9 +17,9 @@ import click
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.passwords import without_passwords
 from ..messages.exits import BROKEN_PIPE, exit_code, interrupts, message
-from ..messages.setting_names import naming_flags, with_flags
 from ..messages.terminal import echo, escaping
 from ..messages.wording import in_json, one_line
+from ..settings.setting_names import naming_flags, with_flags
 
 if TYPE_CHECKING:
     from ..events import Events

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import UsageError
-from ..messages.setting_names import SettingOrigin
 from ..messages.terminal import console_on, echo
 from ..messages.wording import in_json
+from ..settings.setting_names import SettingOrigin
 from .error_output import AS_JSON, DEBUG, SETTING_ORIGIN, set_json
 
 if TYPE_CHECKING:

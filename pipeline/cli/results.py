@@ -55,8 +55,8 @@ def status(ctx: click.Context, out: str, as_json: bool) -> None:
     from datetime import UTC, datetime
 
     from ...tasks.storage.folders import folder_at
-    from ..messages.setting_names import with_flags
     from ..monitor.status import later_failures, status_of
+    from ..settings.setting_names import with_flags
     from .show import describe
 
     found, now = status_of(out), datetime.now(UTC)

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import EdgemillError
-from ..messages.setting_names import SettingOrigin, with_flags
 from ..messages.terminal import echo
 from ..messages.wording import one_line
+from ..settings.setting_names import SettingOrigin, with_flags
 from .error_output import JSON_EVENTS, SETTING_ORIGIN
 from .options import (
     MOST_MEMBERS,
@@ -208,7 +208,7 @@ def programs(own: tuple[str, ...]) -> None:
     Each comes with the columns that it adds and its settings. `run --programs` runs them. Installed programs,
     entry points of the group `edgemill.programs`, are among them.
     """
-    from ..programs.declared import find_programs, installed_names, shipped_names
+    from ..settings.declared_programs import find_programs, installed_names, shipped_names
 
     echo("lambda\n  λ of every edge, and dense groups; the default")
     for program in find_programs(own, [*shipped_names(), *installed_names()]).values():
@@ -461,8 +461,8 @@ def warm(parts: tuple[str, ...]) -> None:
     installed. The compiled kernels go to the cache folder (EDGEMILL_CACHE_DIR). No GPU is needed: part gpu compiles
     edgemill's own kernels for all usual GPUs. If there is a GPU it also compiles CuPy's, else the first run does.
     """
-    from ..cluster.workers.compiling import PARTS
-    from ..cluster.workers.kernels import has_cupy
+    from ..run.compiling import PARTS
+    from ..stages.kernels import has_cupy
 
     if unknown := [part for part in parts if part not in PARTS]:
         raise click.UsageError(f"there is no part {unknown[0]!r}: name some of {', '.join(PARTS)}")

@@ -16,7 +16,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..messages.setting_names import with_flags
 from ..messages.terminal import grid, print_whole
 from ..messages.wording import one_line
 from ..monitor.progress import Progress
@@ -26,6 +25,7 @@ from ..queries.group_tables import distribution, top_of_column
 from ..queries.groups import top, with_members
 from ..queries.program_columns import ColumnSummary, facts_text, summaries
 from ..results.result import Result
+from ..settings.setting_names import with_flags
 
 MOST_CELLS = 24
 """Width of an id in cells of the terminal; a longer id is cut."""

@@ -19,9 +19,9 @@ from ...tasks.errors import InputError, UsageError
 from ...tasks.storage.folders import Folder
 from ...tasks.storage.parquet_checksum import checksummed_writer
 from ...tasks.tracks import Fates
-from ..messages.setting_names import naming_keywords
 from ..output.new_path import new_file, new_folder
 from ..results.result import Result
+from ..settings.setting_names import naming_keywords
 from .dn_graphs import DN_GRAPH_SCHEMA, changed_dn_graphs
 from .edges import CHANGES, VALUE_COLUMNS, changed_edges, edge_schema
 from .vertices import TOLERANCE, VertexChanges, VertexComparison, shared_columns

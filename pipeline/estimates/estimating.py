@@ -18,13 +18,13 @@ from ..cluster.engine import Engine, Future
 from ..cluster.session import Session
 from ..events import Events
 from ..inputs.input_object import InputObject
+from ..opening.context import Call, RunContext
+from ..opening.input import RunInput, refuse_overlap
 from ..output.staging import staging_for
 from ..plan.seconds import predicted_seconds
 from ..programs.blocks import GraphBlocks, cut_graph, place_blocks
 from ..programs.running import run_on_blocks, warm_programs
-from ..run.context import Call, RunContext
 from ..run.full import planned, restored
-from ..run.input import RunInput, refuse_overlap
 from ..settings.models import ProgramsSettings, Settings
 from ..stages import ingesting, partitioning
 from ..stages.exchange import exchange, send

@@ -1,6 +1,5 @@
-"""The wording of messages.
+"""The wording of messages, for terminals and notebooks.
 
-`exits` maps exceptions to exit codes and messages, `setting_names` replaces the paths of settings by flags or keywords,
-and `wording` has escaped text, numbers of bytes and suggestions. Start with `exits`. Imports `tasks`; `setting_names`
-looks up names in `settings` when it is called.
+`exits` maps exceptions to exit codes and messages, and `wording` has escaped text, numbers of bytes and suggestions.
+`terminal` and `html` print text and tables. Start with `exits`. Imports no other room of `pipeline`.
 """

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer, pointer_target
-from ..checkpoint.files import INDEXES, checkpoint_place, opened
+from ..output.checkpoint_files import INDEXES, checkpoint_place, opened
 from ..output.lock import LOCK_NAME, LockOwner, inspect_lock, inspect_store_lock
 from ..output.manifest import Manifest, read_manifest
 from ..output.staging import CHECKPOINT, FAILED_LOG, LOG_NAME, RUN

@@ -32,8 +32,8 @@ from ...tasks.storage.checksums import is_intact, json_object, with_checksum_key
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.own_files import NOT_A_FILE, plain_name, plain_path
 from ...tasks.tables.titles import table_title
-from ..messages.setting_names import naming_keywords
 from ..messages.wording import in_json
+from ..settings.setting_names import naming_keywords
 
 Int64: TypeAlias = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A number in a list, which `Record` does not check."""

@@ -30,8 +30,8 @@ from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..inputs.input_object import open_input
 from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
+from ..stages.limits import FILL
 from .fit import excess
-from .limits import FILL
 from .plan import NO_METHOD, Plan
 from .row_memory import row_bytes
 

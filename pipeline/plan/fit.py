@@ -13,7 +13,7 @@ from ...tasks.inputs.sources import Source
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..messages.wording import format_bytes, one_line
-from .limits import FILL
+from ..stages.limits import FILL
 from .plan import NO_METHOD, Plan
 
 _MORE_PARTITIONS = "raise partitioning.count"

@@ -14,8 +14,8 @@ from ...tasks.inputs.sources import Block, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from ..cluster.execution import Capacity
+from ..stages.limits import FILL, GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SHARE_OF_PIECES, SORTED_SHARE
 from .gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
-from .limits import FILL, GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SHARE_OF_PIECES, SORTED_SHARE
 from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
 from .seconds import predicted_seconds, seconds_saved
 from .shard_memory import ShardMemory

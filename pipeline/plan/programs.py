@@ -19,7 +19,7 @@ from ..cluster.execution import Capacity
 from ..messages.wording import format_bytes
 from ..programs.making import program_of, topology_limit
 from ..settings.models import Settings
-from .limits import program_blocks
+from ..stages.limits import program_blocks
 from .seconds import program_seconds
 
 BUILD_BYTES_ONCE = 12

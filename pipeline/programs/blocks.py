@@ -21,9 +21,9 @@ from ...tasks.programs.streaming import collect_block_in_pieces, place_entries
 from ...tasks.shards import FileAllocator
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import scratch_folder
-from ..plan.limits import FILL, SHARE_OF_PIECES, program_blocks
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
+from ..stages.limits import FILL, SHARE_OF_PIECES, program_blocks
 
 
 def task_bytes(engine: Engine) -> int | None:

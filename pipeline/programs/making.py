@@ -19,10 +19,10 @@ from ...tasks.inputs.sources import Source
 from ...tasks.programs import AnyProgram, EdgeProgram, Outcome
 from ...tasks.programs.orders.calls import needs_weights
 from ..output.manifest import ProgramRecord
+from ..settings.declared_programs import DeclaredProgram, every_shipped
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
-from .declared import DeclaredProgram, every_shipped
 
 Numbers: TypeAlias = Mapping[str, int]
 """Id as text in the settings → dense number."""

@@ -29,10 +29,10 @@ from ...tasks.update.programs.earlier_values import components_after, ranks_to_s
 from ..events import Events
 from ..output.manifest import ProgramRecord
 from ..results.result import Result
+from ..settings.declared_programs import DeclaredProgram
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
-from .declared import DeclaredProgram
 from .making import TOLD, find_vertices, program_of, record_of
 
 Values = dict[str, NDArray[Any]]

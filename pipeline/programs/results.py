@@ -24,10 +24,10 @@ from ...tasks.publish.pairs import write_distances
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableFormat
 from ..cluster.engine import Engine, Future
+from ..settings.declared_programs import ProgramColumn
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
-from .declared import ProgramColumn
 
 Supports: TypeAlias = Sequence[Future]
 """[buckets] BucketResults"""

@@ -36,11 +36,11 @@ from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter, leave_pool
 from ..events import Events, Stage
 from ..output.manifest import ProgramRecord
+from ..settings.declared_programs import ProgramColumn, check_importable
 from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
-from .declared import ProgramColumn, check_importable
 from .making import TOLD, find_vertices, identity_of, program_of, record_of, topology_limit
 from .results import Supports, add_edge_columns, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...tasks.errors import ProgramError, UsageError
-from .declared import parameters_of_kind
+from ..settings.declared_programs import parameters_of_kind
 
 if TYPE_CHECKING:
     import numpy as np

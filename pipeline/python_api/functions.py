@@ -18,16 +18,16 @@ from ..estimates.figures import GraphFigures
 from ..events import Events, Listener
 from ..inputs.frame_input import VERTICES, vertices_as_file
 from ..inputs.input_object import InputObject
-from ..messages.setting_names import naming_keywords
 from ..messages.wording import did_you_mean
 from ..notebook.progress import shows_html
-from ..programs.declared import LAMBDA, DeclaredProgram, shipped
+from ..opening.input import accepted_input
 from ..results.result import Result
 from ..results.table import ResultTable
 from ..results.temporary import TemporaryFolder, new_folder
-from ..run.input import accepted_input
 from ..run.mining import mine_settings
+from ..settings.declared_programs import LAMBDA, DeclaredProgram, shipped
 from ..settings.models import Settings
+from ..settings.setting_names import naming_keywords
 from ..settings.sources import by_name, settings_of
 from ..updating.beginning import batch_for
 from .keywords import Keywords, RunKeywords

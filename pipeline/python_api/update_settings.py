@@ -9,9 +9,9 @@ from typing import Any
 from ...tasks.errors import UsageError
 from ..inputs.frame_input import VERTICES
 from ..inputs.input_object import InputObject, PathList
-from ..programs.declared import LAMBDA, names_of, shipped_names
+from ..opening.input import accepted_input
 from ..results.result import Result
-from ..run.input import accepted_input
+from ..settings.declared_programs import LAMBDA, names_of, shipped_names
 from ..settings.models import SECTIONS
 from ..updating.beginning import refuse_unclear
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from ...tasks.errors import UsageError
 from ...tasks.ids.display import display_id
-from ..messages.setting_names import naming_keywords
 from ..results.lookup import AnyId, parse_vertex_id, sorted_table
 from ..results.result import Result, ResultOrPath, open_result
+from ..settings.setting_names import naming_keywords
 
 
 def attribute_columns(result: Result) -> list[str]:

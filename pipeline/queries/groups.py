@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id
-from ..messages.setting_names import naming_keywords
 from ..messages.wording import shown
 from ..results.lookup import (
     AnyId,
@@ -34,6 +33,7 @@ from ..results.lookup import (
 )
 from ..results.result import Result, ResultOrPath, open_result, plain_id
 from ..results.streaming import stream, stream_fragment, top_k
+from ..settings.setting_names import naming_keywords
 from .attributes import attributes_of, json_value, label_column, labels_of
 from .group_edges import GroupEdges
 from .program_columns import top_edges, top_vertices

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.errors import UsageError
-from ..messages.setting_names import naming_keywords
 from ..messages.wording import one_line
 from ..results.conversions import import_optional
 from ..results.lookup import Group
 from ..results.result import Result, ResultOrPath, open_result
+from ..settings.setting_names import naming_keywords
 from .attributes import as_text, labels_of
 from .groups import as_group, edges_of, member_ids
 

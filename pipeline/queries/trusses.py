@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...tasks.errors import UsageError
-from ..messages.setting_names import naming_keywords
 from ..results.lookup import Group, RowGroup, path_to_root, sorted_table
 from ..results.result import Result, ResultOrPath, open_result, plain_id
+from ..settings.setting_names import naming_keywords
 from .group_edges import GroupEdges
 from .groups import edges_of, find_group
 

@@ -24,8 +24,8 @@ from ...tasks.inputs.opening import error_reason
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
 from ...tasks.storage.stores import store_errors
-from ..messages.setting_names import naming_keywords
 from ..output.manifest import MANIFEST_NAME, Counts, Manifest, PlanRecord, read_manifest, run_of
+from ..settings.setting_names import naming_keywords
 
 if TYPE_CHECKING:
     from .table import ResultTable

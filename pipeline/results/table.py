@@ -26,8 +26,8 @@ from ...tasks.inputs.sources import FOOTER_READERS
 from ...tasks.storage.atomic import atomic_file
 from ...tasks.storage.folders import Folder
 from ..messages.html import framed, many, rows_html, shown
-from ..messages.setting_names import naming_keywords
 from ..output.manifest import Manifest
+from ..settings.setting_names import naming_keywords
 from . import conversions
 from .conversions import import_optional, to_dask_frame
 

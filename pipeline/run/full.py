@@ -21,7 +21,6 @@ from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.warm import load_packing
 from ..bounding.bounding import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
-from ..checkpoint.made_of import made_of
 from ..cluster.client import Client
 from ..cluster.connecting.connect import await_workers
 from ..cluster.connecting.start import connect
@@ -29,18 +28,19 @@ from ..cluster.engine import Engine
 from ..cluster.execution import Execution
 from ..cluster.failures import scheduler_named
 from ..cluster.session import Session
-from ..cluster.workers.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared, prepare, run_cliques
 from ..nightly.night import Lineage, lineage_from, lineage_of
+from ..opening.context import Call, RunContext
 from ..output.manifest import Manifest
 from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
+from ..plan.made_of import made_of
 from ..plan.plan import Plan
 from ..programs.making import find_vertices
 from ..programs.saving import KeptPrograms
 from ..report.report import import_early
 from ..stages.attributes import join_attributes, with_attributes
+from ..stages.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared, prepare, run_cliques
 from ..updating.eligibility import keeps_state
-from .context import Call, RunContext
 from .graph import find_graph
 from .observers import monitored
 from .tables import Made, make_tables, plan_record

@@ -15,12 +15,12 @@ from ...tasks.graph.subgraph import PartitionCounts
 from ...tasks.graph.triangulate import count_triangles
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..nightly.night import refuse_few_edges
+from ..opening.context import RunContext
 from ..stages import ingesting, partitioning
 from ..stages.attributes import read_isolated
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import Future
-from .context import RunContext
 
 if TYPE_CHECKING:
     from ...tasks.shards.group_edges import ShardCounts

@@ -21,6 +21,8 @@ from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
 from ..nightly.night import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
+from ..opening.context import RunContext
+from ..opening.input import input_record
 from ..output.manifest import (
     Counts,
     DenseRecord,
@@ -47,8 +49,6 @@ from ..stages.publishing import (
     start_edges,
     tables_to_write,
 )
-from .context import RunContext
-from .input import input_record
 
 if TYPE_CHECKING:
     from ...tasks.update.order import Order

@@ -21,8 +21,8 @@ from ...tasks.storage.locations import normalized, tidy_path
 from ...tasks.storage.own_files import plain_name
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.where.condition import parse_where
-from ..programs.declared import LAMBDA, DeclaredProgram, installed_names, names_of, shipped, shipped_names
 from .dates import has_date, parse_day, replace_date
+from .declared_programs import LAMBDA, DeclaredProgram, installed_names, names_of, shipped, shipped_names
 
 
 class Section(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import PlainValidator, create_model, field_validator
 from pydantic.errors import PydanticUserError
 
 from ...tasks.errors import ProgramError, UsageError
-from ..programs.declared import DeclaredProgram, Parameter, find_programs, shipped_names
+from .declared_programs import DeclaredProgram, Parameter, find_programs, shipped_names
 from .models import SECTIONS, Section, Settings
 from .values import id_or_none, id_texts
 

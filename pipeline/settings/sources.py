@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 
 from ...tasks.errors import KeywordError, UsageError
 from ..messages.wording import did_you_mean, has_controls, shown
-from ..programs.declared import names_of, shipped_names
 from .dates import escape_braces, has_date, parse_day, replace_date
+from .declared_programs import names_of, shipped_names
 from .models import SECTIONS, Settings
 from .program_sections import listed, model_for, sections_of
 from .values import assigned, read_yaml, typed

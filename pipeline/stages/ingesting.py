@@ -27,8 +27,8 @@ from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
 from ..events import Events
-from ..plan.limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .exchange import exchange, forward, send
+from .limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .task_engine import Future, TaskEngine
 
 NUMBERING_FACTOR = 3

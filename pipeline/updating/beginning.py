@@ -26,16 +26,16 @@ from ..events import Events
 from ..inputs.input_object import InputObject
 from ..messages.exits import message
 from ..nightly.night import refuse_few_edges
+from ..opening.batch import BatchInput
+from ..opening.context import Call
+from ..opening.reading import edge_column, graph_of_result, read_graph
 from ..output.staging import Staging
 from ..results.result import Result
-from ..run.context import Call
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.task_engine import ThreadedEngine
-from .batch import BatchInput
 from .deciding import Decision
 from .eligibility import NotUsable, earlier_result, obstacle
-from .reading import edge_column, graph_of_result, read_graph
 from .result_manifest import Made, Outcome, manifest_of, nights_since
 from .unchanged import REASON, Unchanged, lineage_to, move_state, same_tracks, state_found, state_place, take_all
 

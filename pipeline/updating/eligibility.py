@@ -10,9 +10,9 @@ from ..cluster.connecting.local import has_gpu_workers, host_memory_bytes
 from ..messages.exits import message
 from ..nightly.night import Night
 from ..output.manifest import Manifest, versions
-from ..plan.limits import FILL
 from ..results.result import Result
 from ..settings.models import ClusterSettings, Settings
+from ..stages.limits import FILL
 
 EDGE_BYTES = 215
 """Memory of an update for each edge, in this process. Measured: 120 to 171 bytes from changes, 138 (R-MAT 22, 64 M

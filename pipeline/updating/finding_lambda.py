@@ -26,14 +26,14 @@ from ...tasks.update.order import Order
 from ...tasks.update.updating import OverBudget, update_order
 from ...tasks.update.warm import warm_updates
 from ...tasks.update.whole import order_from_nothing, supports_after
-from ..checkpoint.files import checkpoint_place
-from ..checkpoint.made_of import made_of_input
 from ..events import Events
-from ..run.context import Call
+from ..opening.context import Call
+from ..opening.reading import edge_column
+from ..output.checkpoint_files import checkpoint_place
+from ..plan.made_of import made_of_input
 from ..stages.task_engine import ThreadedEngine
 from .beginning import Start
 from .deciding import Decision, supports_follow
-from .reading import edge_column
 
 if TYPE_CHECKING:
     from ..checkpoint.checkpoint import Checkpoint

@@ -8,14 +8,14 @@ from typing import Literal
 from ...tasks.inputs.sources import Source
 from ..events import Events
 from ..nightly.night import Night
-from ..run.existing_result import fingerprint
-from ..run.input import open_vertices
+from ..opening.existing_result import fingerprint
+from ..opening.input import open_vertices
+from ..opening.reading import edge_column
 from ..settings.models import Settings
 from ..stages.task_engine import ThreadedEngine
 from .beginning import start_from
 from .deciding import decide, with_samples
 from .eligibility import NotUsable, earlier_result, obstacle
-from .reading import edge_column
 from .unchanged import REASON, digests_of, is_full_run_due, is_same
 
 

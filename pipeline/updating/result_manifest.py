@@ -12,10 +12,10 @@ from ...tasks.publish.columns import merge_histograms
 from ...tasks.publish.lambda_columns import BucketSummary
 from ...tasks.publish.writing import OutputFile
 from ...tasks.update.merging import Change
+from ..opening.context import Call
+from ..opening.input import input_record
 from ..output.manifest import Counts, DenseRecord, Manifest, ProgramRecord, TracksRecord, UpdateRecord, versions
 from ..results.result import Result
-from ..run.context import Call
-from ..run.input import input_record
 from ..stages.ingesting import RowCounts
 from .deciding import Decision
 

@@ -30,12 +30,12 @@ from ...tasks.publish.writing import OutputFile, TableFormat
 from ...tasks.storage.folders import folder_at
 from ...tasks.storage.taking_over import take_over
 from ...tasks.update.merging import NumberedGraph
+from ..opening.reading import chunks
 from ..output.manifest import Manifest, OutputRecord
 from ..results.result import Result
 from ..stages.ingesting import Buckets
 from ..stages.publishing import Published
 from ..stages.task_engine import ThreadedEngine
-from .reading import chunks
 
 FILE_ROWS = 2**18
 """Rows of a file that is cut from a larger one. More than twice as many are cut, so that later nights rewrite less."""

@@ -25,12 +25,12 @@ from ...tasks.update.state_index import FOLDER, NoState, carry_state, has_state
 from ..events import Events
 from ..messages.exits import message
 from ..nightly.night import Lineage, lineage_of, refuse_few_edges
+from ..opening.context import Call
+from ..opening.existing_result import differences
+from ..opening.input import input_record
 from ..output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
 from ..output.staging import Staging
 from ..results.result import Result
-from ..run.context import Call
-from ..run.existing_result import differences
-from ..run.input import input_record
 from ..settings.models import Settings
 from .eligibility import NotUsable, earlier_result
 

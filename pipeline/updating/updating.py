@@ -16,15 +16,15 @@ from ...tasks.update.order import Order
 from ...tasks.update.programs.arcs import Arcs
 from ...tasks.update.state import State
 from ..nightly.track_assignment import Buckets, assign_tracks
+from ..opening.context import Call
+from ..opening.reading import edge_column
 from ..output.manifest import Manifest, ProgramRecord
 from ..results.result import Result
-from ..run.context import Call
 from ..stages.task_engine import ThreadedEngine
 from .beginning import Begun, Start, keep_state, state_of, tell, written_otherwise
 from .deciding import Decision, decide, is_large, with_samples
 from .finding_lambda import FoundLambda, SavedLambda, find_lambda
 from .groups import EarlierTables, find_groups, vertex_values
-from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .tables import Earlier, OneBucket, publish_edges, publish_tables
 from .unchanged import lineage_to

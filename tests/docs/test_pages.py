@@ -18,7 +18,7 @@ import reference
 import tutorial
 from backends import devices
 from edgemill.pipeline import cli
-from edgemill.pipeline.programs.declared import every_shipped
+from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
 from edgemill.tasks.publish.writing import VALUE_COLUMNS

@@ -20,7 +20,7 @@ import pytest
 
 import edgemill
 from chromium import chromium, page
-from edgemill.pipeline.programs.declared import shipped_names
+from edgemill.pipeline.settings.declared_programs import shipped_names
 
 pytest.importorskip("material", reason="without edgemill[docs]")
 

@@ -13,7 +13,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import mine
 from edgemill.pipeline.events import Events
-from edgemill.pipeline.plan import limits
+from edgemill.pipeline.stages import limits
 from mortal_programs import die_in_a_superstep
 
 PROGRAMS = ("lambda", "pagerank", "components", "labels")

@@ -18,8 +18,8 @@ from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.checkpoint.files import opened
 from edgemill.pipeline.events import Events
+from edgemill.pipeline.output.checkpoint_files import opened
 from edgemill.tasks.bounding_values import restore
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.array_files import DamagedFile, StoredFile

@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from math import inf
 from typing import NoReturn
 
@@ -19,7 +20,6 @@ from distributed import Worker
 
 from ..execution import GPU
 from ..versions import PACKAGE, version_difference
-from .compiling import compile_kernels
 from .ready import serve_ready, tell_preparing
 
 _WARNING_SECONDS = 20
@@ -27,10 +27,10 @@ _WARNING_SECONDS = 20
 _log = logging.getLogger("distributed.edgemill")  # Dask shows the records of loggers below its own name
 
 
-async def dask_setup(worker: Worker) -> None:
+async def prepare_worker(worker: Worker, compile_kernels: Callable[[bool], float]) -> None:
     """Ends the process with exit code 2 if the scheduler has another version of edgemill, or none.
 
-    Dask calls this after a worker has started, and before the worker registers with the scheduler.
+    `compile_kernels` compiles the kernels of GPUs or of CPUs, or loads them, and gives the seconds that it took.
     """
     if not isinstance(worker, Worker):
         _refuse(

@@ -17,7 +17,7 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.output.delta import commit
+from edgemill.pipeline.nightly.delta import commit
 from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.report.report import write_report
 from edgemill.tasks.storage.atomic import atomic_file, create_file, link_or_copy, make_link

@@ -17,7 +17,7 @@ from edgemill.pipeline import InputError, Result, mine, update
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.explorer.api import Api
-from edgemill.pipeline.output import delta
+from edgemill.pipeline.nightly import delta
 from edgemill.pipeline.results import saving
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
@@ -177,7 +177,7 @@ def test_a_delta_table_of_a_result_that_is_replaced(
             replace()
         add(*arguments)
 
-    monkeypatch.setattr("edgemill.pipeline.output.delta.add_file", and_replace)
+    monkeypatch.setattr("edgemill.pipeline.nightly.delta.add_file", and_replace)
     assert delta.commit(result, "edges", table) is None
     made = delta.commit(Result(place), "edges", table)
     assert made is not None and (made.version, made.is_new) == (0, True)

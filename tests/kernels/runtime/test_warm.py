@@ -26,7 +26,7 @@ import numpy as np
 from backends import kernel_types
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.warm import warm
-from edgemill.pipeline.cluster.workers.compiling import compile_programs
+from edgemill.pipeline.run.compiling import compile_programs
 from edgemill.pipeline.programs.making import shipped_programs
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.open_source import open_source

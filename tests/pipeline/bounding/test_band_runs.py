@@ -28,8 +28,8 @@ from edgemill.pipeline.events import Events
 from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
-from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
 from edgemill.tasks.errors import StateLost
 from edgemill.tasks.generate.generate import generate

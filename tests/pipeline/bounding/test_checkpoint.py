@@ -21,9 +21,9 @@ import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.bounding.on_copies import OnCopies
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
-from edgemill.pipeline.checkpoint.files import opened
-from edgemill.pipeline.checkpoint.made_of import _files
-from edgemill.pipeline.run.existing_result import fingerprint
+from edgemill.pipeline.opening.existing_result import fingerprint
+from edgemill.pipeline.output.checkpoint_files import opened
+from edgemill.pipeline.plan.made_of import _files
 from edgemill.pipeline.settings.models import CheckpointSettings
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.inputs.open_source import open_source

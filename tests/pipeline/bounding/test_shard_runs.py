@@ -35,10 +35,10 @@ from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.fit import describe, remedy
-from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.shards import MemoryCarrier, Packet
 from edgemill.tasks.verify.result import verify
 from known_graphs import SKIP_REASON, known_graph

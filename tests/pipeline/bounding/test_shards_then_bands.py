@@ -28,10 +28,10 @@ from edgemill.pipeline.plan import plan as plans
 from edgemill.pipeline.plan import seconds
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.fit import describe
-from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages.limits import FILL
 from known_graphs import SKIP_REASON, known_graph
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}

@@ -342,8 +342,8 @@ def test_warm(cupy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         return 1.25
 
     parts = {name: partial(compile_part, name) for name in ("lambda", "updates", "gpu")}
-    monkeypatch.setattr("edgemill.pipeline.cluster.workers.compiling.PARTS", parts)
-    monkeypatch.setattr("edgemill.pipeline.cluster.workers.kernels.has_cupy", lambda: cupy)
+    monkeypatch.setattr("edgemill.pipeline.run.compiling.PARTS", parts)
+    monkeypatch.setattr("edgemill.pipeline.stages.kernels.has_cupy", lambda: cupy)
     assert call("warm", "updates").output == "kernels of updates ready in 1.2 s\n"
     assert call("warm").exit_code == 0
     assert called == ["updates", "lambda", "updates", *["gpu"] * cupy]
@@ -353,7 +353,7 @@ def test_warm(cupy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_warm_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster.workers.kernels.has_cupy", lambda: False)
+    monkeypatch.setattr("edgemill.pipeline.stages.kernels.has_cupy", lambda: False)
     refused = call("warm", "gpu")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("Error: kernels of gpu are compiled by CuPy, which is not installed: install ")

@@ -15,11 +15,11 @@ from click.testing import CliRunner, Result
 import edgemill as api
 from edgemill.pipeline import UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.messages.setting_names import SettingOrigin, naming_keywords, with_flags, with_keywords
 from edgemill.pipeline.messages.wording import did_you_mean
-from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.python_api.keywords import RunKeywords
+from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.settings.setting_names import SettingOrigin, naming_keywords, with_flags, with_keywords
 from edgemill.pipeline.settings.sources import KEYWORDS, SHORT_NAMES
 from made import made
 

@@ -159,7 +159,7 @@ def test_the_preload_warms_before_the_scheduler_knows_of_the_worker(
         seen.append((on_gpu, addresses(client)))
         return 0.0
 
-    monkeypatch.setattr("edgemill.pipeline.cluster.workers.preload.compile_kernels", warm)
+    monkeypatch.setattr("edgemill.pipeline.preload.compile_kernels", warm)
 
     async def come_and_go() -> list[str]:
         options: dict[str, Any] = {"nthreads": 1, "dashboard": False, "preload": [PRELOAD], "resources": {"GPU": 1}}
@@ -175,7 +175,7 @@ def test_the_preload_warms_before_the_scheduler_knows_of_the_worker(
 
 def test_the_preload_waits_for_the_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It logs warnings meanwhile. The worker joins as soon as the scheduler runs."""
-    monkeypatch.setattr("edgemill.pipeline.cluster.workers.preload.compile_kernels", lambda on_gpu: 0.0)
+    monkeypatch.setattr("edgemill.pipeline.preload.compile_kernels", lambda on_gpu: 0.0)
     with closing(create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     said = Heard()
@@ -223,7 +223,7 @@ class Heard(logging.Handler):
 
 def test_the_preload_warms_all_that_a_run_calls() -> None:
     from edgemill.kernels.runtime.warm import warm
-    from edgemill.pipeline.cluster.workers.compiling import compile_kernels, compile_updates
+    from edgemill.pipeline.run.compiling import compile_kernels, compile_updates
 
     assert compile_kernels(on_gpu=False) > 0 and compile_updates() > 0
     assert [warm(method, 2, text=True).compiled for method in ("peel", "band", "fixpoint")] == [0, 0, 0]

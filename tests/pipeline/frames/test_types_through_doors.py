@@ -27,8 +27,8 @@ from dask.base import compute
 import lakes
 from edgemill.pipeline import InputError, Result, mine, update
 from edgemill.pipeline.inputs.frame_input import FrameInput
+from edgemill.pipeline.opening.batch import BatchInput
 from edgemill.pipeline.settings.models import InputSettings
-from edgemill.pipeline.updating.batch import BatchInput
 from edgemill.tasks.attributes import open_attributes, plan_attribute_blocks, read_attributes
 from edgemill.tasks.ids.id_types import from_internal
 from edgemill.tasks.ingest.reading import read_rows

@@ -24,8 +24,8 @@ from distributed import LocalCluster
 import runs
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events, logs_as_events
-from edgemill.pipeline.messages.setting_names import with_flags
 from edgemill.pipeline.monitor.display import JsonDisplay
+from edgemill.pipeline.settings.setting_names import with_flags
 
 QUICK = ["--device", "cpu", "--set", "output.report=false"]
 CLIQUE_AND_TRIANGLE = [*combinations(range(5), 2), (4, 5), (3, 5)]

@@ -20,11 +20,11 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, InputError, Result
-from edgemill.pipeline.checkpoint.files import seal
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.progress import read_log
 from edgemill.pipeline.monitor.status import status_of
+from edgemill.pipeline.output.checkpoint_files import seal
 from edgemill.pipeline.output.lock import FolderLock, LockOwner
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.run.mining import mine_settings

@@ -23,8 +23,8 @@ import runs
 import strategies
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.output import delta
-from edgemill.pipeline.output.delta import commit, create, declared
+from edgemill.pipeline.nightly import delta
+from edgemill.pipeline.nightly.delta import commit, create, declared
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.tasks.storage.folders import Folder
 from made import made

@@ -10,8 +10,8 @@ import pytest
 
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.checkpoint.checkpoint import FORMAT_VERSION
-from edgemill.pipeline.checkpoint.files import checked, clear_earlier, files_at, opened, seal
 from edgemill.pipeline.events import Events
+from edgemill.pipeline.output.checkpoint_files import checked, clear_earlier, files_at, opened, seal
 from edgemill.pipeline.output.staging import LOG_NAME
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at

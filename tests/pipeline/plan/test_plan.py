@@ -22,14 +22,14 @@ from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.plan import choice as planning
-from edgemill.pipeline.plan import limits, row_memory
 from edgemill.pipeline.plan import plan as plan_module
+from edgemill.pipeline.plan import row_memory
 from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.pipeline.stages import ingesting
+from edgemill.pipeline.stages import ingesting, limits
 from edgemill.tasks.estimate.estimate import Estimate, estimate
 from edgemill.tasks.generate.generate import generate
 

@@ -17,9 +17,9 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.declared import every_shipped
+from edgemill.pipeline.settings.declared_programs import every_shipped
+from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import programs as verify_programs
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import arcs_of_input, check_strong_components

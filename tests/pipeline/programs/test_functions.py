@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import edgemill
-from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.python_api.keywords import RunKeywords
+from edgemill.pipeline.settings.declared_programs import every_shipped
 
 GRAPH = nx.karate_club_graph()
 QUIET: dict[str, Any] = {"device": "cpu"}

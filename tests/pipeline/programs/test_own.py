@@ -16,8 +16,8 @@ import edgemill as package
 import runs
 from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.programs import declared
 from edgemill.pipeline.python_api.update_settings import update_settings
+from edgemill.pipeline.settings import declared_programs
 from edgemill.pipeline.settings.sources import as_yaml, by_name, settings_of
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_a_result_is_up_to_date_until_the_module_changes(
     place = str(result.place)
     again = mine(rows, place, **HOW, **REACH)
     assert again.manifest.run == result.manifest.run
-    monkeypatch.setattr(declared, "_source_digest", lambda module: "another")
+    monkeypatch.setattr(declared_programs, "_source_digest", lambda module: "another")
     with pytest.raises(UsageError, match="the module of the program reach, my_programs:Reach, has changed"):
         mine(rows, place, **HOW, **REACH)
 
@@ -290,8 +290,10 @@ def test_modules_that_fail_are_refused(place: str, message: str) -> None:
 
 
 def test_installed_programs_are_listed_and_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("smallest", "components:Smallest", declared.GROUP)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == declared.GROUP else [])
+    point = EntryPoint("smallest", "components:Smallest", declared_programs.GROUP)
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [point] if group == declared_programs.GROUP else []
+    )
     listed = CliRunner().invoke(edgemill, ["programs", "--program", "my_programs:Reach"]).output
     assert "reach.most (3)" in listed and "reach.source (required)" in listed
     assert "column   smallest (id): `component` of components:Smallest." in listed
@@ -320,9 +322,9 @@ def test_workers_need_the_module(rows: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_workers_need_the_same_version() -> None:
-    (found,) = declared.find_programs(["my_programs:Reach"]).values()
-    assert declared.check_importable([("reach", found.place, found.sha256)]) is None
-    assert "another version there" in str(declared.check_importable([("reach", found.place, "0" * 64)]))
+    (found,) = declared_programs.find_programs(["my_programs:Reach"]).values()
+    assert declared_programs.check_importable([("reach", found.place, found.sha256)]) is None
+    assert "another version there" in str(declared_programs.check_importable([("reach", found.place, "0" * 64)]))
 
 
 def test_the_program_of_edges_on_the_page() -> None:
@@ -397,7 +399,7 @@ def test_a_program_declares_its_columns_and_cost(rows: Path, folder: Path, tmp_p
 def test_a_program_of_edgemill_can_be_one_of_the_user(tmp_path: Path) -> None:
     """With the same parameters it has the same values, in columns that have its new name."""
     edges = pa.table({"src": [1, 2, 3, 3, 4, 8], "dst": [2, 3, 1, 4, 5, 9], "w": [1.0, 2.0, 0.5, 1.0, 0.0, 1.0]})
-    shipped = declared.every_shipped()
+    shipped = declared_programs.every_shipped()
     given: dict[str, Any] = {}
     for name, program in shipped.items():
         for one in (name, f"own_{name}"):
@@ -483,6 +485,6 @@ def test_an_update_runs_programs_of_the_user(rows: Path, tmp_path: Path, monkeyp
     assert made.vertices.to_table().equals(whole.vertices.to_table())
     (record,) = made.manifest.programs
     assert (record.source, record.sha256) == ("my_programs:Reach", whole.manifest.programs[0].sha256)
-    monkeypatch.setattr(declared, "_source_digest", lambda module: "another")
+    monkeypatch.setattr(declared_programs, "_source_digest", lambda module: "another")
     again = update(made, tmp_path / "again", program=("my_programs:Reach",), device="cpu")
     assert again.manifest.programs[0].sha256 == "another" and again.manifest.programs[0].begun == "nothing"

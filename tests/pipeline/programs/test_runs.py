@@ -26,14 +26,14 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text
 from edgemill.pipeline.monitor.progress import Progress
-from edgemill.pipeline.plan import limits
+from edgemill.pipeline.opening.existing_result import differences
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph, task_bytes
-from edgemill.pipeline.programs.declared import every_shipped
 from edgemill.pipeline.python_api.update_settings import update_settings
 from edgemill.pipeline.report import run_sections
-from edgemill.pipeline.run.existing_result import differences
+from edgemill.pipeline.settings.declared_programs import every_shipped
+from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw

@@ -17,9 +17,9 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
-from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.declared import every_shipped
+from edgemill.pipeline.settings.declared_programs import every_shipped
+from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
 from edgemill.tasks.verify.programs import check_programs

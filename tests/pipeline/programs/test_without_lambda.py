@@ -14,9 +14,9 @@ import runs
 from edgemill.pipeline import Result, UsageError, diff, groups_of, ktruss, load_settings, make_plan, mine, top
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.notebook.page import page as notebook_page
-from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.programs.declared import every_shipped
+from edgemill.pipeline.settings.declared_programs import every_shipped
+from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify.result import verify
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}

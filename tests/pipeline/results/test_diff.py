@@ -28,10 +28,11 @@ from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.compare import dn_graphs
 from edgemill.pipeline.compare import edges as edge_changes
+from edgemill.pipeline.compare.change_tables import changes_table
 from edgemill.pipeline.compare.diff import Changes
 from edgemill.pipeline.compare.edges import aligned_blocks
 from edgemill.pipeline.messages.terminal import print_whole
-from edgemill.pipeline.queries.group_tables import changes_table, dn_graphs_table
+from edgemill.pipeline.queries.group_tables import dn_graphs_table
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.tracks import Fates
 from examples import examples

@@ -14,11 +14,11 @@ from click.testing import Result as Called
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.checkpoint.files import checkpoint_place
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.messages.setting_names import with_flags
+from edgemill.pipeline.output.checkpoint_files import checkpoint_place
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
+from edgemill.pipeline.settings.setting_names import with_flags
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at
 

@@ -15,9 +15,9 @@ import pytest
 
 from edgemill.kernels.runtime.side_by_side import WarmUp
 from edgemill.kernels.runtime.warm import load_parts, parts_for
-from edgemill.pipeline.cluster.workers.kernels import KernelLoading, Needed, is_prepared, prepare, run_cliques
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.run import full
+from edgemill.pipeline.stages.kernels import KernelLoading, Needed, is_prepared, prepare, run_cliques
 from edgemill.tasks.warm import load_packing
 
 

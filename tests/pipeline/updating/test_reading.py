@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline.events import Events
+from edgemill.pipeline.opening.reading import read_graph
 from edgemill.pipeline.settings.models import IngestSettings
 from edgemill.pipeline.stages.task_engine import ThreadedEngine
-from edgemill.pipeline.updating.reading import read_graph
 from edgemill.tasks.inputs.open_source import open_source
 
 

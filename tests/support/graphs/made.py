@@ -28,7 +28,7 @@ from edgemill.pipeline.output.manifest import (
     versions,
     write_manifest,
 )
-from edgemill.pipeline.programs.declared import shipped, shipped_names
+from edgemill.pipeline.settings.declared_programs import shipped, shipped_names
 
 Edge = tuple[Any, Any]
 STARTED = datetime(2026, 11, 1, 12, tzinfo=UTC)

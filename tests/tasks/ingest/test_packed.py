@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.pipeline.events import Events
-from edgemill.pipeline.plan.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages import ingesting
 from edgemill.pipeline.stages.ingesting import Buckets
+from edgemill.pipeline.stages.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace

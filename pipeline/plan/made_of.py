@@ -12,7 +12,7 @@ from ...tasks.inputs.sources import Source, SourceFile
 from ..settings.models import Settings
 
 if TYPE_CHECKING:
-    from ..plan.plan import Plan
+    from .plan import Plan
 
 
 def made_of_input(settings: Settings, source: Source) -> dict[str, Any]:

@@ -22,14 +22,14 @@ from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source, SourceFile
 from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
-from ..checkpoint.files import checkpoint_place, clear_earlier, clear_files
 from ..inputs.frame_input import VERTICES
 from ..messages.exits import message
 from ..nightly.night import follows
+from ..output.checkpoint_files import checkpoint_place, clear_earlier, clear_files
 from ..output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from ..output.staging import Staging
-from ..programs.declared import LAMBDA, names_of
 from ..results.result import Result
+from ..settings.declared_programs import LAMBDA, names_of
 from ..settings.models import SECTIONS, Settings
 from ..settings.program_sections import sections_of
 from .context import Call

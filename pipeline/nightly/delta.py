@@ -33,10 +33,10 @@ from ...tasks.storage.own_files import take_flock
 from ...tasks.storage.stores import store_errors
 from ...tasks.tables.delta_log import log_files
 from ..events import Events
-from ..nightly.night import Night
+from ..output.manifest import OutputRecord
 from ..results.result import Result
 from ..settings.models import Settings
-from .manifest import OutputRecord
+from .night import Night
 
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 """Delta tables have no unsigned integers. Spark reads unsigned columns of Parquet as these types."""

@@ -39,7 +39,7 @@ from ..settings.overlap import refuse_input_overlap
 if TYPE_CHECKING:
     from ...tasks.attributes import AttributeSource
     from ..cluster.client import Client
-    from ..updating.batch import BatchInput
+    from .batch import BatchInput
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -83,7 +83,7 @@ class RunInput:
         """The input, if it is an earlier result with a batch of changes."""
         if self._given is None:
             return None
-        from ..updating.batch import BatchInput  # loads the kernels
+        from .batch import BatchInput  # loads the kernels
 
         return self._given if isinstance(self._given, BatchInput) else None
 
@@ -91,7 +91,7 @@ class RunInput:
         """The opened `source` with files that hold its edges. Those of a batch of changes are written now."""
         if self.batch is None or source.files:
             return source
-        from ..updating.reading import graph_of_result
+        from .reading import graph_of_result
 
         self._source = self.batch.written(source, graph_of_result(self.batch.base), self._place)
         self._tell(self._source)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     AnyKind: TypeAlias = type[Program] | type[SourceProgram] | type[EdgeProgram]
 
-
 LAMBDA = "lambda"
 """The name of λ, which is no program of this kind."""
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ....kernels.runtime.device import device
-from ....kernels.runtime.threads import cores
-from ....tasks.device import MemorySpace
-from ....tasks.errors import UsageError
-from ....tasks.warm import run_clique
-from ...events import Events
-from ..engine import Engine, Future
+from ...kernels.runtime.device import device
+from ...kernels.runtime.threads import cores
+from ...tasks.device import MemorySpace
+from ...tasks.errors import UsageError
+from ...tasks.warm import run_clique
+from ..cluster.engine import Engine, Future
+from ..events import Events
 
 if TYPE_CHECKING:
-    from ....kernels.runtime.side_by_side import WarmUp
+    from ...kernels.runtime.side_by_side import WarmUp
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Needed:
 
 def is_prepared(needed: Needed) -> bool:
     """Task: whether all kernels were compiled on this machine before."""
-    from ....kernels.gpu.compiling import first_run  # imports CuPy
+    from ...kernels.gpu.compiling import first_run  # imports CuPy
 
     return first_run.is_prepared(repr(needed))
 
 
 def prepare(needed: Needed, threads: int) -> WarmUp:
     """Task: compile the kernels, or load them. One worker of a machine compiles, with up to `threads` processes."""
-    from ....kernels.gpu.compiling import first_run
-    from ....kernels.runtime.side_by_side import WarmUp
-    from ....kernels.runtime.warm import warm
-    from ...stages.tiny_run import run_stages
+    from ...kernels.gpu.compiling import first_run
+    from ...kernels.runtime.side_by_side import WarmUp
+    from ...kernels.runtime.warm import warm
+    from .tiny_run import run_stages
 
     report = WarmUp(0, 0.0)
     with first_run.preparing(repr(needed)):
@@ -66,11 +66,11 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
         if needed.ingest:
             run_stages(MemorySpace.DEVICE)
         if needed.several:
-            from ....tasks.shards import warm_shards_on_gpu
+            from ...tasks.shards import warm_shards_on_gpu
 
             warm_shards_on_gpu()
         if needed.bands:
-            from ....tasks.bands.warm import warm_bands_on_gpu  # imports bands and their kernels
+            from ...tasks.bands.warm import warm_bands_on_gpu  # imports bands and their kernels
 
             warm_bands_on_gpu()
     return report
@@ -92,7 +92,7 @@ def compile_for_gpus() -> float:
     start = time.perf_counter()
     if not has_cupy():
         raise UsageError("kernels of gpu are compiled by CuPy, which is not installed: install edgemill[cu13] or cu12")
-    from ....kernels.gpu.compiling.ahead import compile_ahead, missing
+    from ...kernels.gpu.compiling.ahead import compile_ahead, missing
 
     if lacking := missing():
         raise UsageError(f"kernels of gpu cannot be compiled: {lacking}")
@@ -138,7 +138,7 @@ class KernelLoading:
         Parts that were never compiled are compiled by other processes: most in two thirds of them, since the stage
         `number` needs the others sooner.
         """
-        from ....kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
+        from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
 
         first, soon = ([part for part in parts if part in BY_STAGE[stage]] for stage in ("read", "number"))
         rest = [part for part in parts if part not in first and part not in soon]

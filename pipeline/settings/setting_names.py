@@ -72,7 +72,7 @@ def with_keywords(text: str, section: str = "") -> str:
         text = keyword(name, value)
         return (found["set"] or "") + text
 
-    from ..settings.sources import SHORT_NAMES
+    from .sources import SHORT_NAMES
 
     for command, function in _FUNCTIONS:
         text = re.sub(command, function, text)
@@ -137,7 +137,7 @@ def _replace_names(text: str, rename: Callable[[str, str | None], str]) -> str:
         section, _, last = name.partition(".")
         return section not in shipped_names() or last in shipped(section).parameters
 
-    from ..programs.declared import shipped, shipped_names
+    from .declared_programs import shipped, shipped_names
 
     return _settings().sub(lambda found: replace(found) if is_setting(found["name"]) else found[0], text)
 
@@ -147,8 +147,8 @@ def _settings() -> re.Pattern[str]:
     """Matches a setting path and its value, but not within another path, in quotes, or after `--set`. Of programs it
     matches any name in their sections, so that none is loaded for a message without one.
     """
-    from ..programs.declared import shipped_names
-    from ..settings.models import SECTIONS
+    from .declared_programs import shipped_names
+    from .models import SECTIONS
 
     names = sorted((f"{s}.{n}" for s, model in SECTIONS.items() for n in model.model_fields), key=len, reverse=True)
     return re.compile(
@@ -161,7 +161,7 @@ def _settings() -> re.Pattern[str]:
 @cache
 def _flag_pattern() -> re.Pattern[str]:
     """Matches a flag, with its value if what follows can be no word of the sentence."""
-    from ..settings.sources import SHORT_NAMES
+    from .sources import SHORT_NAMES
 
     flags = sorted((short.replace("_", "-") for short in SHORT_NAMES), key=len, reverse=True)
     value = r"[A-Z]{2,}(?![\w-])|prefix|lambda[\w,]*|[^\s;'\"]*[/:=][^\s;,'\"]*"
@@ -175,14 +175,14 @@ def _flags() -> dict[str, str]:
 
 @cache
 def _short_names() -> dict[str, str]:
-    from ..settings.sources import SHORT_NAMES
+    from .sources import SHORT_NAMES
 
     return {name: short for short, name in SHORT_NAMES.items()}
 
 
 @cache
 def _keywords() -> dict[str, str]:
-    from ..settings.sources import KEYWORDS
+    from .sources import KEYWORDS
 
     return {name: short for short, name in KEYWORDS.items()}
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
 from ..events import Events
+from ..nightly.delta import DeltaTables
 from ..nightly.night import Night, result_before
-from ..output.delta import DeltaTables
 from ..output.staging import Staging
 from ..results.result import Result
 from ..results.series import PreviousResult
@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # a call that computes nothing loads neither Dask nor the ker
     from ...tasks.attributes import AttributeSource
     from ...tasks.device import MemorySpace
     from ..cluster.engine import Engine
-    from ..cluster.workers.kernels import KernelLoading
     from ..plan.plan import Plan
+    from ..stages.kernels import KernelLoading
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from .... import kernels
-from ....kernels.cpu.arrays.strings import are_plain_numbers
-from ....kernels.runtime.threads import cores
-from ....kernels.runtime.warm import warm
-from ....tasks.device import MemorySpace
-from ....tasks.programs.warm import warm_program
-from ....tasks.shards import warm_shards, warm_shards_on_gpu
-from ....tasks.update.warm import warm_orders, warm_updates
-from ....tasks.warm import run_clique
-from ...programs.making import shipped_programs
-from ...stages.tiny_run import run_stages
-from .kernels import compile_for_gpus
+from ... import kernels
+from ...kernels.cpu.arrays.strings import are_plain_numbers
+from ...kernels.runtime.threads import cores
+from ...kernels.runtime.warm import warm
+from ...tasks.device import MemorySpace
+from ...tasks.programs.warm import warm_program
+from ...tasks.shards import warm_shards, warm_shards_on_gpu
+from ...tasks.update.warm import warm_orders, warm_updates
+from ...tasks.warm import run_clique
+from ..programs.making import shipped_programs
+from ..stages.kernels import compile_for_gpus
+from ..stages.tiny_run import run_stages
 
 _PARTITIONS = 2
 """A run with several groups of shards uses all kernels of a run with one partition."""
