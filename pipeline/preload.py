@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .cluster.workers.preload import prepare_worker
 from .run.compiling import compile_kernels
 
-if TYPE_CHECKING:
-    from distributed import Worker
 
-
-async def dask_setup(worker: Worker) -> None:
+async def dask_setup(worker: Any) -> None:
     """Compare versions and load the kernels: Dask calls this before a worker registers with the scheduler."""
     await prepare_worker(worker, compile_kernels)
