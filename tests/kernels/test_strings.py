@@ -74,7 +74,8 @@ UUIDS = [f"{str(number % 7) * 8}-0000-4000-8000-{number * 7919 % 50:012x}" for n
     ids=["alone", "of both cases", "a short one", "not hexadecimal", "another string of its length", "an empty string"],
 )
 def test_uuids(others: list[str]) -> None:
-    drawn = [str(uuid.UUID(int=np.random.default_rng(seed).integers(2**63) << 65 | seed)) for seed in range(100)]
+    random_numbers = np.random.default_rng(1).integers(2**63, size=100)
+    drawn = [str(uuid.UUID(int=int(number) << 65 | int(number))) for number in random_numbers]
     for texts in (UUIDS, drawn, [text.upper() for text in drawn + UUIDS]):
         check([text.encode() for text in texts + others])
 
