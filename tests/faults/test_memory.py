@@ -177,15 +177,13 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
     ):
         engine = Engine.connect(client, "hog")
         tasks = [engine.submit("hog", hog)]
-        with pytest.raises(
-            OutOfRoom, match=r"exceeded their memory 2 times, the last in hog-hog-none-0+1.* of 300\.00 MiB: "
-        ):
+        with pytest.raises(OutOfRoom, match=r"exceeded.*2.*300\.00"):
             engine.wait(tasks)
-        with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
+        with pytest.raises(OutOfRoom, match=r"raise partitioning\.count"):
             engine.gather(tasks)
         advice = replace(engine.execution, memory_advice="start more workers")  # as of a run by shards
         engine = Engine.set_up(engine.session, advice)
-        with pytest.raises(OutOfRoom, match="start more workers, give workers more memory"):
+        with pytest.raises(OutOfRoom, match="start more"):
             engine.gather(tasks)
     trials("a worker exceeds its memory", "refused")
 
@@ -202,7 +200,7 @@ def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
         runs.cluster(n_workers=1, threads_per_worker=1) as client,
     ):
         engine = Engine.connect(client, "dead")
-        with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-none-0+1, the last at "):
+        with pytest.raises(ClusterLost, match="died while"):
             engine.gather([engine.submit("dead", die)])
     trials("a task kills every worker", "refused")
 

@@ -207,5 +207,5 @@ def test_a_place_is_not_filled_while_it_is_read() -> None:
     next(feed.visit([0, 1, 2, 3]))
     place = memory.slots[0]
     place.is_read = True
-    with pytest.raises(AssertionError, match="not launched yet"):
+    with pytest.raises(AssertionError, match="launched yet"):
         memory.copy(place, feed.chunks[5])

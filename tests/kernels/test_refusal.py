@@ -47,5 +47,5 @@ CALLS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("operation", sorted({*kernels.__all__} - OF_NO_ARRAYS))
 def test_other_arrays_are_refused(operation: str) -> None:
-    with pytest.raises(TypeError, match=r"no kernels for arrays of type builtins\.memoryview"):
+    with pytest.raises(TypeError, match=r"arrays.*builtins\.memoryview"):
         CALLS[operation]()

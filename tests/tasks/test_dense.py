@@ -162,7 +162,7 @@ def test_a_dn_graph_of_which_a_bucket_has_two_parts(tmp_path: Path) -> None:
     check(levels, groups)
     own = groups.found[0]
     assert own.dn_graphs.id.tolist() == [2] and groups.triangles[0].tolist() == [8]
-    with pytest.raises(InternalError, match="bucket 0 has a DN-graph whose supports are no multiple of three"):
+    with pytest.raises(InternalError, match=r"0.*DN-graph"):
         dense.collect_triangles(own, {1: Sums(own.dn_graphs.id, np.array([25]))})
 
 
@@ -217,7 +217,7 @@ def test_joined_outlines_are_no_larger_than_what_they_are_about(
     sent = [dense.send_outline(tree, 0) for tree in trees]
     assert sum(len(part.low) for own in sent for part in own.parts.values()) > 200
     (joined,) = dense.join_outlines(0, 0, collect(0, sent)).parts.values()
-    with monkeypatch.context() as patch, pytest.raises(OutOfRoom, match="over the 100 that a task can put together"):
+    with monkeypatch.context() as patch, pytest.raises(OutOfRoom, match=r"100.*put"):
         patch.setattr("edgemill.tasks.dense.merge.MAX_LOCAL_EDGES", 100)
         dense.merge_outlines(ingested.starts, 62, collect(0, sent))
     shared = 64 - int(ingested.starts[1])  # the first bucket's own vertices are in no other

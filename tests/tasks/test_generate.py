@@ -165,13 +165,13 @@ def test_bad_parameters_are_refused(kind: str, parameters: dict[str, float], mes
 
 def test_bad_outputs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="is not empty"):
+    with pytest.raises(UsageError, match="empty"):
         generate("star", tmp_path, 1, 0, leaves=1)
     with pytest.raises(UsageError, match="cannot be made a folder"):
         generate("star", tmp_path / "file", 1, 0, leaves=1)
-    with pytest.raises(UsageError, match="files: 0 is not"):
+    with pytest.raises(UsageError, match=r"files.*0"):
         generate("star", tmp_path / "new", 0, 0, leaves=1)
-    with pytest.raises(UsageError, match="seed: -1 is negative"):
+    with pytest.raises(UsageError, match=r"-1.*negative"):
         generate("star", tmp_path / "new", 1, -1, leaves=1)
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -92,7 +92,7 @@ def test_all_files_are_replaced(
     late = moment == "while the result is written"
     with monkeypatch.context() as patch, cluster(kind) as client:
         at(moment, lambda: swap(rows, other), patch)
-        with pytest.raises(InputError, match=r"rows/\d\d\.parquet changed during the run") as raised:
+        with pytest.raises(InputError, match="changed during") as raised:
             mine(rows, out, client=client, checkpoint={"every_seconds": 0.0 if late else None}, **HOW)
     assert raised.value.exit_code == 3
     kept = {".out.edgemill.checkpoint"} if late else set()
@@ -138,7 +138,7 @@ def test_another_file_with_the_same_time_and_size(tmp_path: Path) -> None:
     assert (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     read_rows(source, block)
     os.replace(other / "03.parquet", rows / "03.parquet")
-    with pytest.raises(InputError, match=r"03\.parquet changed during the run"):
+    with pytest.raises(InputError, match=r"03\.parquet.*during"):
         read_rows(source, block)
 
 
@@ -148,7 +148,7 @@ def test_a_file_is_written_to_while_it_is_read(tmp_path: Path) -> None:
     source = open_source(str(rows))
     first, second = source.files[:2]
     with (
-        pytest.raises(InputError, match=r"00\.parquet changed during the run"),
+        pytest.raises(InputError, match=r"00\.parquet.*during"),
         open_parquet(first.path, first.version, {}) as file,
     ):
         (rows / "00.parquet").write_bytes((other / "00.parquet").read_bytes())
@@ -165,5 +165,5 @@ def test_a_file_that_is_damaged_while_it_is_read_has_changed(tmp_path: Path) -> 
     rows = clique(tmp_path / "rows", 100)
     source = open_source(str(rows))
     (rows / "00.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"00\.parquet changed during the run"):
+    with pytest.raises(InputError, match=r"00\.parquet.*during"):
         read_rows(source, plan_blocks(source, 5)[0])

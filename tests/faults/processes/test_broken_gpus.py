@@ -85,8 +85,7 @@ def test_what_breaks_every_worker_ends(client: Client) -> None:
     engine = Engine.connect(client, "ever")
     with pytest.raises(
         ClusterLost,
-        match=r"fail-ever-none-0+1 broke the GPU of every worker that tried it, 4 in all, the last with "
-        r"CUDARuntimeError: cudaErrorIllegalAddress: an illegal memory access was encountered: .* cluster\.device=cpu",
+        match=r"4.*CUDARuntimeError.*cudaErrorIllegalAddress.*cluster\.device=cpu",
     ):
         engine.gather([engine.submit("fail", failing(700), "")])
     client.wait_for_workers(2, timeout=60)
@@ -103,9 +102,7 @@ def test_where_a_task_runs_on_every_worker(client: Client, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_breaks_every_worker_where_it_runs_on_all(client: Client) -> None:
     engine = Engine.connect(client, "everywhere-ever", waiting_seconds=1)
-    with pytest.raises(
-        ClusterLost, match=r"everywhere-everywhere-ever-none-\d+ broke the GPU of every worker that tried it, \d"
-    ):
+    with pytest.raises(ClusterLost, match="every worker"):
         engine.on_every_worker(failing(700), "")
     client.wait_for_workers(2, timeout=60)
 
@@ -120,7 +117,7 @@ def test_other_errors_of_cuda_are_told(client: Client, tmp_path: Path) -> None:
 def test_in_one_process_the_run_ends() -> None:
     with runs.cluster(n_workers=1, processes=False) as client:
         engine = Engine.connect(client, "here")
-        with pytest.raises(ClusterLost, match=r"a kernel failed \(cudaErrorLaunchFailure: .*\), and this GPU stays"):
+        with pytest.raises(ClusterLost, match=r"kernel.*\(cudaErrorLaunchFailure"):
             engine.gather([engine.submit("fail", failing(719), "")])
 
 

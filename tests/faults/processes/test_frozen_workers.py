@@ -114,7 +114,7 @@ def test_one_worker_of_a_patient_scheduler_is_frozen(
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
         at_task(monkeypatch, 8, lambda: stop(pids[0]))
-        with pytest.raises(ClusterLost, match=r"the worker at tcp://.* has tasks of this run and sends no heartbeat"):
+        with pytest.raises(ClusterLost, match=r"tcp://.*heartbeat"):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 3}, **HOW)
     trials("workers freeze", "refused")
 
@@ -151,7 +151,7 @@ def test_the_workers_with_gpus_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
         assert engine.on_every_worker(int) == [0]
         client.sync(worker.close)
         monkeypatch.setattr("edgemill.pipeline.cluster.session._RETURN_SECONDS", 0.1)
-        with pytest.raises(ClusterLost, match=r"has no workers after 0\.5 s \(cluster\.waiting_seconds\)"):
+        with pytest.raises(ClusterLost, match=r"0\.5.*\(cluster\.waiting_seconds\)"):
             engine.on_every_worker(int)
 
 

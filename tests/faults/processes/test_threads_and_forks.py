@@ -191,7 +191,7 @@ def test_calls_in_worker_processes_of_dask(rows: Path) -> None:
 
 def test_worker_processes_of_a_daemon(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(current_process()._config, "daemon", True)  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match=r"^workers starts processes, and this process may not.* leave workers out"):
+    with pytest.raises(UsageError, match="starts processes"):
         mine(rows, workers=2, device="cpu")
 
 

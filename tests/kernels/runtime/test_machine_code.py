@@ -63,7 +63,7 @@ def test_gpus_run_code_of_their_major_version(
 
 
 def test_refused_source_leaves_no_file(folders: tuple[Path, Path]) -> None:
-    with pytest.raises(RuntimeError, match='identifier "wrong" is undefined'):
+    with pytest.raises(RuntimeError, match='identifier "wrong"'):
         machine_code.keep("__device__ int one() { return wrong; }", 90)
     assert list(folders[0].iterdir()) == []
 
@@ -74,7 +74,7 @@ def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cache_folder, "home", no_home)
     assert machine_code.find(TEXT, 90) is None
-    with pytest.raises(OSError, match="no home folder"):
+    with pytest.raises(OSError, match="home folder"):
         machine_code.keep(TEXT, 90)
 
 

@@ -81,7 +81,7 @@ def mailbox_of(shards: int) -> shard_mail.ShardMailbox:
 
 def test_out_of_memory(cuda: Cuda) -> None:
     cuda.full = True
-    with pytest.raises(MemoryError, match="cannot allocate 2097152 bytes of GPU memory for mail: out of memory"):
+    with pytest.raises(MemoryError, match=r"2097152.*mail"):
         mailbox_of(1)
     assert cuda.emptied == 1
 
@@ -106,7 +106,7 @@ def test_unreachable_mailboxes(cuda: Cuda) -> None:
     own = mailbox.address()
     others = [elsewhere(own), elsewhere(own)]
     for other in (elsewhere(own, machine="far"), replace(others[0], handle=b""), replace(others[0], handle=b"broken")):
-        with pytest.raises(ConnectionError, match=r"cannot be reached \(.*\)$"):
+        with pytest.raises(ConnectionError, match="reached"):
             shared_memory.Links(0, mailbox, [own, others[0], other])
     assert cuda.closed == [10**7, 2 * 10**7, 3 * 10**7]  # what had been opened before
 
@@ -124,7 +124,7 @@ def test_a_mailbox_does_not_move(cuda: Cuda) -> None:
     own = mailbox.address()
     moved = pickle.loads(pickle.dumps(mailbox))
     for box, addresses in ((moved, [own, own]), (mailbox, [elsewhere(own), own])):
-        with pytest.raises(ConnectionError, match="the worker with shard 0 has ended"):
+        with pytest.raises(ConnectionError, match="shard 0"):
             shared_memory.Links(0, box, addresses)
 
 
@@ -140,5 +140,5 @@ def test_mailboxes_of_shards(cuda: Cuda) -> None:
     links = shared_memory.Links(0, small, [own, replace(own, pointer=77)])
     links.abandon()
     assert cuda.written == [77, 77 + 2 * 32]
-    with pytest.raises(ValueError, match="33 shards cannot be peeled in step, 32 at most"):
+    with pytest.raises(ValueError, match=r"33.*step.*32"):
         shard_mail.ShardMailbox(33, 1)

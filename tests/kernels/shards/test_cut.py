@@ -30,5 +30,5 @@ def test_vertices_are_assigned_back_and_forth(put: Any, vertices: int, shards: i
 @pytest.mark.parametrize("put", [np.asarray, to_foreign])
 @pytest.mark.parametrize("shape", [(2, 3), (6, 1), ()])
 def test_other_shapes_are_refused(put: Any, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=f"vertices in {len(shape)} dimensions, not one"):
+    with pytest.raises(ValueError, match=f"{len(shape)} dimensions"):
         Cut(7, 3).classes(put(np.zeros(shape, np.uint32)))

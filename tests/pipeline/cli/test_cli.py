@@ -348,7 +348,7 @@ def test_warm(cupy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("warm").exit_code == 0
     assert called == ["updates", "lambda", "updates", *["gpu"] * cupy]
     refused = call("warm", "lambda", "nothing")
-    assert refused.exit_code == 2 and "there is no part 'nothing': name some of lambda, updates, gpu" in refused.output
+    assert refused.exit_code == 2 and "'nothing'" in refused.output
     assert called == ["updates", "lambda", "updates", *["gpu"] * cupy]
 
 

@@ -145,8 +145,8 @@ def test_a_plan_that_cannot_fit_is_one_document(mined: tuple[Path, Called]) -> N
     called = call("plan", "--input", rows, "--output", "x", "--device", "cpu", *tiny, "--json")
     plan = json.loads(called.stdout)
     assert called.exit_code == plan["exit_code"] == 7
-    assert "give workers more memory" in plan["error"]
-    assert "give workers more memory (--set cluster.memory_limit_bytes=…)" in called.stderr
+    assert "give workers" in plan["error"]
+    assert "--set cluster.memory_limit_bytes=…" in called.stderr
 
 
 def test_a_wrong_result_is_one_document(tmp_path: Path, mined: tuple[Path, Called]) -> None:
@@ -191,4 +191,4 @@ def test_a_name_that_the_shell_would_split(tmp_path: Path, mined: tuple[Path, Ca
     written = io.StringIO()
     manifest: Manifest = Result(mined[0]).manifest
     print_ending(manifest, "/x", None, [], [], "my out", Console(width=80, file=written))
-    assert "edgemill show 'my out'" in written.getvalue()
+    assert "'my out'" in written.getvalue()

@@ -205,7 +205,7 @@ def test_a_scheduler_without_workers(tmp_path: Path, rows: Path) -> None:
         Client(empty, set_as_default=False) as client,
     ):
         for where in ({"scheduler": empty.scheduler_address}, {"client": client}):
-            with pytest.raises(ClusterLost, match=r"has no workers after 1 s \(cluster\.waiting_seconds\); start some"):
+            with pytest.raises(ClusterLost, match=r"1.*\(cluster\.waiting_seconds\)"):
                 mine(rows, tmp_path / "out", cluster={"waiting_seconds": 1}, **where)
 
 
@@ -287,7 +287,7 @@ def test_arrow_uses_the_threads_of_a_worker() -> None:
 def test_a_client_that_is_closed(tmp_path: Path, rows: Path, client: Client) -> None:
     with Client(client.cluster, set_as_default=False) as other:
         pass
-    with pytest.raises(ClusterLost, match=r"^the Dask client is closed"):
+    with pytest.raises(ClusterLost, match="Dask client"):
         mine(rows, tmp_path / "out", client=other)
 
 
@@ -310,14 +310,14 @@ def test_workers_that_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert len(workers_of(connected)) == 2
         several = ClusterSettings(scheduler=address(client), least_workers=3, waiting_seconds=0.5)
         with (
-            pytest.raises(ClusterLost, match=r"has 2 of 3 workers \(cluster\.least_workers\) after 0\.5 s \(cluster"),
+            pytest.raises(ClusterLost, match=r"2.*3.*\(cluster\.least_workers\).*0\.5"),
             connect(several),
         ):
             pass
     absent = ClusterSettings(scheduler_file=str(tmp_path / "absent"), least_workers=1, waiting_seconds=0.1)
-    with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent"), connect(absent):
+    with pytest.raises(UsageError, match=r"cluster\.scheduler_file.*absent"), connect(absent):
         pass
-    with pytest.raises(UsageError, match=r"cluster\.least_workers applies to a running cluster"):
+    with pytest.raises(UsageError, match=r"cluster\.least_workers applies"):
         mine("edges", tmp_path / "out", cluster={"least_workers": 2})
 
 

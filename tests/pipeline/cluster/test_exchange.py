@@ -89,8 +89,8 @@ def test_a_receiver_gets_one_bundle_of_each_sender_with_all_rows() -> None:
         with pytest.raises(InternalError, match=r"receiver 1 of the exchange '' got [123] bundles of 2"):
             received(*mail)
     less = Bundle(1, {1: second.parts[1][:4]}, second.rows)
-    with pytest.raises(InternalError, match="20 rows were sent to receiver 1, and 14 arrived"):
+    with pytest.raises(InternalError, match=r"20.*receiver 1.*14"):
         received(first, less)
     none: Bundle[Numbers] = Bundle(1, {}, second.rows)
-    with pytest.raises(InternalError, match="20 rows were sent to receiver 1, and 10 arrived"):
+    with pytest.raises(InternalError, match=r"20.*receiver 1.*10"):
         received(make_parcel([first, none], [1]))

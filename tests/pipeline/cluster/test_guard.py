@@ -61,7 +61,7 @@ def test_one_error_names_the_guard(tmp_path: Path) -> None:
     status, said = run_script(UNGUARDED, tmp_path)
     assert status == 1  # as Python ends for any exception that a script does not catch
     assert said.count("Traceback") == 1
-    assert "edgemill.tasks.errors.UsageError: worker processes (workers) import the script" in said
+    assert "edgemill.tasks.errors.UsageError" in said
     assert ADVICE in said
     assert "RuntimeError" not in said and "Nanny" not in said
     assert not (tmp_path / "out").exists()
@@ -97,7 +97,7 @@ def test_workers_that_cannot_start_for_another_reason(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start._start", start)
     with (
-        pytest.raises(ClusterLost, match=r"the workers could not be started \(Nanny failed to start\.\)"),
+        pytest.raises(ClusterLost, match="workers could"),
         connect(ClusterSettings(device="cpu", workers=2)),
     ):
         pass

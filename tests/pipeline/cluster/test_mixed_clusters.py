@@ -60,7 +60,7 @@ def test_all_workers_run_if_the_gpu_is_missing(session: Session, monkeypatch: py
     execution = session.execution_on("auto")
     assert (execution.capacity.workers, execution.capacity.device_bytes, execution.capacity.helpers) == (3, 0, 0)
     assert not session.needs_gpu
-    with pytest.raises(UsageError, match="worker gpu has none: it is broken"):
+    with pytest.raises(UsageError, match="worker gpu"):
         session.execution_on("gpu")
 
 

@@ -121,12 +121,12 @@ def test_workers_that_come_late_are_waited_for(
 
     monkeypatch.setattr(Session, "__init__", noted)
     with own_cluster(0) as (cluster, client, _):
-        with pytest.raises(ClusterLost, match=r"no workers after 0\.5 s \(cluster\.waiting_seconds\); start some"):
+        with pytest.raises(ClusterLost, match=r"0\.5.*\(cluster\.waiting_seconds\)"):
             mine(drawn, tmp_path / "out", client=client, cluster={"waiting_seconds": 0.5}, **HOW)
         cluster.scale(2)  # which does not wait for them
         result = mine(drawn, tmp_path / "out", client=client, cluster={"least_workers": 2}, **HOW)
         several = {"least_workers": 3, "waiting_seconds": 0.5}
-        with pytest.raises(ClusterLost, match=r"2 of 3 workers \(cluster\.least_workers\) after 0\.5 s"):
+        with pytest.raises(ClusterLost, match=r"2.*3.*\(cluster\.least_workers\).*0\.5"):
             mine(drawn, tmp_path / "other", client=client, cluster=several, **HOW)
         runs.assert_nothing_left(client)
     assert [session.capacity.workers for session in sessions] == [2]

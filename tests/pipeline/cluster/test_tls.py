@@ -89,15 +89,15 @@ def test_the_configuration_of_dask(rows: Path, tmp_path: Path, ours: Certificate
         mine(rows, tmp_path / "out", scheduler=address, **HOW)
     with (
         dask.config.set(given | {f"{tls}.ca-file": "absent"}),
-        pytest.raises(UsageError, match=r"distributed\.comm\.tls names no usable certificates"),
+        pytest.raises(UsageError, match=r"distributed\.comm\.tls.*usable"),
     ):
         mine(rows, tmp_path / "again", scheduler=address, **HOW)
 
 
 def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str) -> None:
-    with pytest.raises(UsageError, match=r"the scheduler at tcp://.* speaks TLS: use tls:// and set cluster.tls_ca"):
+    with pytest.raises(UsageError, match=r"tcp://.*tls://.*cluster.tls_ca"):
         mine(rows, tmp_path / "out", scheduler=address.replace("tls", "tcp"), **HOW)
-    with pytest.raises(UsageError, match=r"tls://.* needs certificates: set cluster\.tls_ca_file"):
+    with pytest.raises(UsageError, match=r"tls://.*cluster\.tls_ca_file"):
         mine(rows, tmp_path / "out", scheduler=address, **HOW)
     assert not (tmp_path / "out").exists()
 
@@ -106,7 +106,7 @@ def test_a_stranger_is_refused(rows: Path, tmp_path: Path, folder: Path, ours: C
     """A certificate of another authority is refused, and a client that trusts another one refuses the scheduler."""
     theirs = certificate(folder, "theirs")
     for stranger in (theirs, theirs._replace(tls_ca_file=ours.tls_ca_file), ours._replace(tls_ca_file=theirs[0])):
-        with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
+        with pytest.raises(ClusterLost, match=r"answers.*tls://"):
             mine(
                 rows,
                 tmp_path / "out",
@@ -122,7 +122,7 @@ def test_a_scheduler_without_tls(rows: Path, tmp_path: Path, ours: Certificate) 
             refused = rf"{address} is not encrypted, and cluster\.tls_ca_file is set: use tls://"
             with pytest.raises(UsageError, match=refused):
                 mine(rows, tmp_path / "out", cluster={"scheduler": address, **ours._asdict()}, **HOW)
-        with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
+        with pytest.raises(ClusterLost, match=r"answers.*tls://"):
             tls = plain.replace("tcp", "tls")
             mine(rows, tmp_path / "out", cluster={"scheduler": tls, "waiting_seconds": 1, **ours._asdict()}, **HOW)
 
@@ -131,11 +131,9 @@ def test_encryption_that_dask_is_to_require(rows: Path, tmp_path: Path, ours: Ce
     """A run in one process needs no certificates. A run that opens ports is refused without them."""
     required = {"distributed.comm.require-encryption": True}
     with dask.config.set(required):
-        with pytest.raises(
-            UsageError, match=r"tcp://.* is not encrypted, and .*require-encryption is true: use tls://"
-        ):
+        with pytest.raises(UsageError, match=r"tcp://.*tls://"):
             mine(rows, tmp_path / "out", scheduler="tcp://127.0.0.1:9", **HOW)
-        with pytest.raises(UsageError, match=r"require-encryption is true, and there are no certificates: set cluster"):
+        with pytest.raises(UsageError, match="require-encryption"):
             mine(rows, tmp_path / "out", workers=1, **HOW)
         with connect(ClusterSettings(device="cpu")) as client:
             assert client.scheduler_info()["address"].startswith("inproc://")

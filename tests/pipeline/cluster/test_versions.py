@@ -117,7 +117,7 @@ def test_a_scheduler_of_another_release_is_not_waited_at(
         "cluster.least_workers": 99,
         "cluster.waiting_seconds": 0.5,
     }
-    with pytest.raises(UsageError, match=f"the Dask scheduler has edgemill {OTHER}, and here is edgemill"):
+    with pytest.raises(UsageError, match=rf"{OTHER}.*here"):
         mine(rows, tmp_path / "out", **waiting)
     monkeypatch.undo()
     with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 0\.5 s"):
@@ -142,7 +142,7 @@ def test_what_must_agree(changes: dict[str, str | None], text: str | None) -> No
     if text is None:
         assert error is None
         return
-    with pytest.raises(UsageError, match=rf"the worker at tcp://b:2 {text}.*\(1 other workers differ"):
+    with pytest.raises(UsageError, match=rf"tcp://b:2 {text}.*\(1"):
         raise error or AssertionError
     with pytest.raises(UsageError, match=f"the Dask scheduler {text}"):
         raise version_error(theirs, {}) or AssertionError
@@ -246,4 +246,4 @@ def test_the_preload_is_for_workers(tmp_path: Path) -> None:
     words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--preload", PRELOAD]
     done = ended(*DASK, *words)
     assert done.returncode == 2
-    assert "Error: edgemill.pipeline.preload is for workers" in done.stderr
+    assert "edgemill.pipeline.preload" in done.stderr

@@ -150,7 +150,7 @@ def test_the_choice_of_workers_in_one_process(
     tasks = [client.submit(task, g, workers=[a], pure=False) for g, a in enumerate(choice.addresses)]
     assert len({found[1] for found in client.gather(tasks)}) == 1
     if not shared:
-        with pytest.raises(UsageError, match=r"bounding\.carrier is shared-memory, and the workers share no folder"):
+        with pytest.raises(UsageError, match=r"bounding\.carrier.*shared-memory"):
             carrier_for(engine, "shared-memory")
     assert_nothing_left(client)
 
@@ -168,7 +168,7 @@ def test_a_worker_that_is_killed(processes: Client) -> None:
     tasks = start(processes, task, addresses)
     told: list[Told] = processes.gather([tasks[0], tasks[2]])
     assert [one.error for one in told] == ["ClusterLost"] * 2
-    assert all("group 1 of the shards is lost" in one.message or "ended before" in one.message for one in told)
+    assert all("group 1" in one.message or "ended before" in one.message for one in told)
     del tasks
     assert_nothing_left(processes, [addresses[0], addresses[2]])
 

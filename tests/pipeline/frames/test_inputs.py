@@ -124,7 +124,7 @@ def test_only_the_error_is_printed(tmp_path: Path, place: Path, workers: list[st
     first, second = found.stderr.splitlines()
     assert (found.returncode, found.stdout) == (3, "")
     assert text in first
-    assert second == f"log of the failed run: {tmp_path / 'out.failed.log.jsonl'}"
+    assert second.endswith(f": {tmp_path / 'out.failed.log.jsonl'}")
     check_nothing_written(tmp_path, found.stderr, ["out.failed.log.jsonl", "rows"])
 
 
@@ -145,7 +145,7 @@ def test_missing_input(tmp_path: Path, name: str, text: str) -> None:
 def test_missing_column(tmp_path: Path, place: Path) -> None:
     runs.write_rows(place / "rows.parquet", TRIANGLE)
     found = run(place, tmp_path / "out", "--source-column", "from", "--target-column", "dst")
-    assert (found.exit_code, "rows.parquet has no column 'from'; it has 'src', 'dst'" in found.stderr) == (3, True)
+    assert (found.exit_code, all(fact in found.stderr for fact in ("rows.parquet", "'from'", "'src'"))) == (3, True)
 
 
 def test_outputs_that_are_refused(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_earlier_result_is_replaced_only_on_request(tmp_path: Path, place: Pa
     before = Result(out).manifest.run
     second = run(place, out, "--method", "band")
     assert (first.exit_code, second.exit_code, Result(out).manifest.run) == (0, 2, before)
-    assert "exists: choose another, or replace it with --overwrite" in second.stderr
+    assert "--overwrite" in second.stderr
     third = run(place, out, "--overwrite", "--method", "band")
     assert (third.exit_code, Result(out).manifest.run != before) == (0, True)
     assert {path.name for path in (out / "edges").iterdir()} == {"part-00000.parquet"}

@@ -72,7 +72,7 @@ def test_a_run_and_what_it_tells(
 
 @pytest.mark.parametrize(("path", "kind"), [("delta/*.parquet", "Delta"), ("iceberg/data", "Iceberg"), ("", "Delta")])
 def test_parts_of_tables(s3: dict[str, Any], path: str, kind: str) -> None:
-    with pytest.raises(UsageError, match=rf"takes in files of the {kind} table s3://lake/{kind.lower()}"):
+    with pytest.raises(UsageError, match=rf"{kind}.*s3://lake/{kind.lower()}"):
         open_source(f"s3://lake/{path}", storage_options=s3)
 
 

@@ -99,9 +99,7 @@ def test_nulls(cudf: Any, tmp_path: Path) -> None:
     odd = 2**53 + 1
     table = pa.table({"src": [1, None, 2, 3, odd], "dst": [2, 3, 3, 1, None]})
     frame = cudf.DataFrame.from_arrow(table)
-    with pytest.raises(
-        InputError, match=r"input 'cudf.DataFrame' have null ids: 1 in column 'src' and 1 in column 'dst'"
-    ):
+    with pytest.raises(InputError, match=r"'cudf.DataFrame'.*1.*'src'.*1"):
         mine(frame, tmp_path / "refused", **QUIET)
     result = mine(frame, tmp_path / "out", **QUIET | {"input.nulls": "drop"})
     assert result.manifest.counts.nulls_dropped == 2

@@ -108,7 +108,7 @@ def test_a_part_is_copied(cudf: Cudf, tmp_path: Path) -> None:
 def test_missing_column(cudf: Cudf, tmp_path: Path) -> None:
     edges = make(tmp_path / "out").edges
     for ask in (edges.to_cudf, edges.to_pandas, edges.to_dask):
-        with pytest.raises(UsageError, match="edges has no column 'weight'; it has src, dst, support, lambda"):
+        with pytest.raises(UsageError, match=r"'weight'.*dst"):
             ask(["src", "weight"])
 
 

@@ -65,7 +65,7 @@ def test_one_gpu_takes_one_partition(source: Source, method: str) -> None:
     for capacity in (HERE, processes(1)):
         plan = planned(source, capacity, method=method)
         assert (plan.partitions, plan.shards, plan.method) == (1, 0, "peel")
-        assert plan.reason == "one worker holds them all"
+        assert "one worker" in plan.reason
         assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES > 0
 
 
@@ -186,7 +186,7 @@ def test_several_gpus_take_no_compact_rows(source: Source) -> None:
     for has in (room - 2, least, least - 2):
         capacity = processes(4, has)
         plan = planned(source, capacity)
-        assert (plan.shards, plan.compact_rows, plan.reason) == (4, False, "one for each worker")
+        assert (plan.shards, plan.compact_rows) == (4, False) and "each worker" in plan.reason
         assert planned(source, capacity, partitions=1).compact_rows
     assert planned(source, processes(4, room)).partitions == 1
 
@@ -236,7 +236,7 @@ def test_several_gpus_share_a_graph_that_does_not_fit_one(source: Source, monkey
     assert planned(source, processes(4, room)).partitions == 1
     shared = planned(source, processes(4, room - 2))
     assert (shared.partitions, shared.shards, shared.fits()) == (4, 4, True)
-    assert shared.reason == "one for each worker"
+    assert "each worker" in shared.reason
     many = planned(source, processes(40, room - 2))
     assert (many.shards, many.reason) == (32, "the most allowed; of 40 workers the others have none")
     alone = planned(source, processes(1, tightest(source, processes(1)) - 2))
@@ -250,13 +250,13 @@ def test_one_gpu_iterates(source: Source) -> None:
         assert (plan.partitions, plan.shards, plan.band_workers, plan.method) == (1, 0, 1, "fixpoint")
         assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES
         assert "for the partition; " in told(plan, "device")
-        with pytest.raises(UsageError, match=r"is band, which computes on CPUs: use cluster\.device=cpu"):
+        with pytest.raises(UsageError, match=r"CPUs.*cluster\.device=cpu"):
             planned(source, capacity, method="band")
 
 
 def test_a_limit_on_exchanges_is_refused(source: Source) -> None:
     bounding = {"max_exchanges": 3}
-    with pytest.raises(UsageError, match="this run would peel: leave it out"):
+    with pytest.raises(UsageError, match="would peel"):
         planned(source, HERE, partitions=3, bounding=bounding)
     assert planned(source, HERE, bounding=bounding | {"method": "fixpoint"}).method == "fixpoint"
 
@@ -283,7 +283,7 @@ def test_graphs_that_do_not_fit_are_refused(source: Source, capacity: Capacity, 
 
 def test_iterations_that_do_not_fit_are_refused(source: Source) -> None:
     plan = planned(source, replace(HERE, device_bytes=300_000), method="fixpoint")
-    with pytest.raises(OutOfRoom, match=r"kiB: use bounding\.method=peel, or use cluster\.device=cpu$"):
+    with pytest.raises(OutOfRoom, match=r"bounding\.method=peel.*cluster\.device=cpu"):
         refuse_if_too_large(plan)
 
 
@@ -307,7 +307,7 @@ def test_plan_text_of_shards(source: Source) -> None:
     assert re.match(r"gpu, ~[\d.]+ [kM]iB of 0.93 GiB for 1 shard; rows cleaned", told(apart, "device"))
     assert apart.device_bytes < here.device_bytes < 3 * apart.device_bytes
     for plan in (here, apart):
-        assert told(plan, "partitions") == "3 shards in 3 groups: as partitioning.count says"
+        assert all(fact in told(plan, "partitions") for fact in ("3 shards", "3 groups", "partitioning.count"))
         assert told(plan, "tasks").endswith(", and 3 that peel, again after each checkpoint")
     document = plan_document(apart)
     assert (document["partitions"], document["shards"]) == (3, 3)
@@ -367,6 +367,6 @@ def test_memory_of_a_shard() -> None:
 @pytest.mark.parametrize("carrier", ["mailboxes", "nccl"])
 def test_gpu_carriers_are_refused_on_cpus(source: Source, carrier: str) -> None:
     for capacity in (replace(HERE, device_bytes=0), replace(processes(2), device_bytes=0)):
-        with pytest.raises(UsageError, match=rf"bounding\.carrier is {carrier}, .* use bounding\.carrier=auto"):
+        with pytest.raises(UsageError, match=rf"bounding\.carrier.*{carrier}.*bounding\.carrier=auto"):
             planned(source, capacity, carrier=carrier)
     assert planned(source, processes(2), carrier=carrier).partitions == 1

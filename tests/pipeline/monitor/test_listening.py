@@ -60,17 +60,17 @@ def test_a_dashboard_where_it_is_asked_for() -> None:
     "address", ["8787", ":8787", "localhost", "http://localhost:8787", "127.0.0.1:65536", "a b:1", ""]
 )
 def test_an_address_says_who_may_look(address: str) -> None:
-    with pytest.raises(UsageError, match=r"cluster\.dashboard_address: must be host:port, such as 127\.0\.0\.1:8787"):
+    with pytest.raises(UsageError, match=r"cluster\.dashboard_address.*127\.0\.0\.1:8787"):
         make_settings("edges", "out", cluster={"dashboard_address": address})
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1:8787", "no.such.host.invalid:0", "[2001:db8::1]:0"])
 def test_an_address_that_is_not_ours(address: str) -> None:
     settings = ClusterSettings(device="cpu", dashboard_address=address)
-    with pytest.raises(UsageError, match=f"dashboard_address {re.escape(address)} cannot be bound"), connect(settings):
+    with pytest.raises(UsageError, match=f"dashboard_address {re.escape(address)}"), connect(settings):
         pass
 
 
 def test_a_running_scheduler_has_its_own() -> None:
-    with pytest.raises(UsageError, match=r"cluster\.dashboard_address applies to workers started here"):
+    with pytest.raises(UsageError, match=r"cluster\.dashboard_address.*started"):
         make_settings("edges", "out", cluster={"dashboard_address": "[::1]:1", "scheduler": "tcp://there:8786"})

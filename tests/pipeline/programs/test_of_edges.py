@@ -139,7 +139,7 @@ def test_verify_checks_them(result: Result, rows: Path) -> None:
     for column in ("jaccard", "cosine"):
         values = edges.added[column].to_numpy().copy()
         values[7] += 1e-6
-        with pytest.raises(Flaw, match=rf"edge \(\d+, \d+\): {column} says"):
+        with pytest.raises(Flaw, match=f"{column} says"):
             check_programs(manifest, replace(edges, added={**edges.added, column: pa.array(values)}), vertices)
 
 
@@ -179,9 +179,9 @@ def test_what_cannot_be_run_is_refused(settings: dict[str, Any], message: str) -
 def test_columns_of_ids_and_programs_that_fail(tmp_path: Path) -> None:
     edges = pa.table({"cosine": [1, 2], "dst": [2, 3]})
     ends: dict[str, Any] = {"source_column": "cosine", "target_column": "dst"}
-    with pytest.raises(InputError, match="the column 'cosine' of ids has the name of a column that the run adds"):
+    with pytest.raises(InputError, match=r"'cosine'.*adds"):
         mine(edges, tmp_path / "out", programs=("lambda", "similarity"), device="cpu", **ends)
-    with pytest.raises(ProgramError, match=r"alike:Wrong, `of_edges` .*: writes to an array"):
+    with pytest.raises(ProgramError, match=r"`of_edges`.*writes"):
         mine(GRAPH, tmp_path / "out", programs=("lambda",), program=("alike:Wrong",), device="cpu")
 
 

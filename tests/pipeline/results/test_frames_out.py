@@ -202,7 +202,7 @@ def test_the_hierarchy_as_a_forest(result: Result) -> None:
     ("name", "graph"), [("dn_graph_members", "networkx"), ("dn_graph_members", "igraph"), ("hierarchy", "igraph")]
 )
 def test_tables_that_do_not_convert_to_graphs(result: Result, name: str, graph: str) -> None:
-    with pytest.raises(UsageError, match=f"the table {name} cannot be converted to this graph: edges, vertices"):
+    with pytest.raises(UsageError, match=rf"{name}.*converted"):
         getattr(getattr(result, name), f"to_{graph}")()
 
 
@@ -248,7 +248,7 @@ def test_missing_package(result: Result, monkeypatch: pytest.MonkeyPatch, packag
 
 def test_dask_needs_pandas(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match=r"to_dask\(\) needs the package pandas"):
+    with pytest.raises(UsageError, match=r"to_dask\(\).*package"):
         result.edges.to_dask()
 
 
@@ -268,7 +268,7 @@ def test_damage_is_reported(tmp_path: Path, ask: Callable[[Result], Any]) -> Non
     content = bytearray(file.read_bytes())
     content[20:60] = bytes(40)
     file.write_bytes(content)
-    with pytest.raises(InputError, match="the result is damaged"):
+    with pytest.raises(InputError, match="damaged"):
         ask(Result(tmp_path / "out"))
 
 
@@ -297,7 +297,7 @@ def test_a_table_is_like_a_frame(result: Result, name: str, tmp_path: Path) -> N
     assert table.head() == rows.slice(0, 5) and table.head(2, columns=others) == rows.slice(0, 2).select(others)
     few = table.filter(pc.field(others[-1]).is_valid())
     assert len(few) == few.count_rows() == len(rows) - rows[others[-1]].null_count
-    with pytest.raises(UsageError, match=f"{name} has no column 'zebra'; it has {first}"):
+    with pytest.raises(UsageError, match=rf"{name}.*'zebra'.*{first}"):
         table["zebra"]
     for wrong in (0, slice(3), pc.field(first) == 1):
         with pytest.raises(TypeError):
@@ -310,7 +310,7 @@ def test_a_table_is_like_a_frame(result: Result, name: str, tmp_path: Path) -> N
     assert pq.read_table(tmp_path / "all.parquet") == rows
     assert pq.read_table(tmp_path / "some.parquet") == few.to_arrow(others)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.parquet", "some.parquet"]
-    with pytest.raises(UsageError, match=r"cannot write .*none/all.parquet: No such file"):
+    with pytest.raises(UsageError, match=r"none/all.parquet.*such"):
         table.to_parquet(tmp_path / "none/all.parquet")
 
 
@@ -352,7 +352,7 @@ def test_a_pickled_result_that_was_replaced(tmp_path: Path) -> None:
     manifest = made(tmp_path / "out", {(1, 3): 0}).manifest
     (tmp_path / "out/manifest.json").unlink()
     write_manifest(tmp_path / "out", manifest.model_copy(update={"run": "20260101T000000-abcdef"}))
-    with pytest.raises(InputError, match="when it was pickled, and has one of run 20260101T000000-abcdef now"):
+    with pytest.raises(InputError, match=r"pickled.*20260101T000000-abcdef"):
         pickle.loads(sent)
 
 

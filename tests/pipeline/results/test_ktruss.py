@@ -190,11 +190,11 @@ def test_components_outside_the_truss(two: Result) -> None:
     five = ktruss_groups(two, 5)["component"][0].as_py()
     with pytest.raises(UsageError, match=rf"component {whole} is not in the 5-truss, as its highest k is 2"):
         ktruss(two, 5, whole)
-    with pytest.raises(UsageError, match=rf"component {five} is part of component {whole} of the 2-truss"):
+    with pytest.raises(UsageError, match=rf"{five}.*{whole}.*2-truss"):
         ktruss(two, 2, five)
-    with pytest.raises(UsageError, match="there is no component 77"):
+    with pytest.raises(UsageError, match="component 77"):
         ktruss(two, 2, 77)
-    with pytest.raises(UsageError, match="k must be at least 2, got 1"):
+    with pytest.raises(UsageError, match=r"2.*got 1"):
         ktruss(two, 1)
 
 
@@ -216,7 +216,7 @@ def test_bad_calls(two: Result, tmp_path: Path) -> None:
 def test_a_run_without_convergence(tmp_path: Path) -> None:
     result = made(tmp_path / "out", {(1, 2): 0}, converged=False, dense=False)
     for question in (ktruss, ktruss_groups):
-        with pytest.raises(UsageError, match="did not converge, so the edges of its 4-truss are not known"):
+        with pytest.raises(UsageError, match=r"converge.*4-truss"):
             question(result, 4)
 
 
@@ -232,5 +232,5 @@ def test_damage_is_reported(two: Result) -> None:
         content = bytearray(file.read_bytes())
         content[4:200] = bytes(196)
         file.write_bytes(content)
-    with pytest.raises(InputError, match="the result is damaged"):
+    with pytest.raises(InputError, match="damaged"):
         ktruss(Result(two.path), 2).read_all()

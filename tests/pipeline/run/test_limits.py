@@ -83,7 +83,7 @@ def test_peeling_makes_no_exchanges_to_limit(tmp_path: Path, command: str, parti
     arguments = [command, "--input", str(path), "--output", str(out), "--device", "cpu", "--max-exchanges", "9"]
     found = CliRunner().invoke(edgemill, [*arguments, "--partitions", str(partitions)])
     assert (found.exit_code, out.exists()) == (2, False)
-    assert "--max-exchanges ends band and fixpoint, and this run would peel: " in found.stderr
+    assert "--max-exchanges" in found.stderr
     assert "--max-seconds" in found.stderr
 
 
@@ -99,6 +99,6 @@ def test_the_command_exits_5(tmp_path: Path, limit: list[str]) -> None:
     result = Result(out)
     assert found.exit_code == 5
     assert f"{result.manifest.unsettled} edges are unsettled" in found.stderr
-    assert f"{out} holds lambda_low and lambda_high, not lambda" in found.stderr
+    assert all(fact in found.stderr for fact in (str(out), "lambda_low", "lambda_high"))
     assert "Traceback" not in found.stderr
     check(result)

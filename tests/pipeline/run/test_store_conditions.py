@@ -75,7 +75,7 @@ def test_a_single_writer_is_warned(rows: Path, out: Folder, client: Client, caps
     log = out.read(f"edgemill-{result.manifest.run}/log.jsonl") or b""
     (told,) = [event for event in map(json.loads, log.splitlines()) if event["event"] == "weak_lock"]
     assert "conditional write" in told["reason"]
-    with pytest.raises(UsageError, match="exists: choose another"):
+    with pytest.raises(UsageError, match="choose another"):
         run(rows, out, client, **{"output.single_writer": True, "partitions": 2})
 
 
@@ -126,7 +126,7 @@ def test_the_log_of_a_run_whose_store_is_gone_stays_here(
         run(rows, out, client)
     folder = here if writable else temporary
     (log,) = folder.iterdir()
-    assert f"log of the failed run: {log}" in caught.value.__notes__
+    assert str(log) in caught.value.__notes__
     assert log.name.endswith(f".{FAILED_LOG}")
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert log.name == f"edgemill-{events[-1]['run']}.{FAILED_LOG}"

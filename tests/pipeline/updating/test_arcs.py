@@ -135,7 +135,7 @@ def test_weights_that_a_run_refuses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cost"):
         mine(table(drawn(3) | {(0, 9): -1.0}, False), tmp_path / "night", **night)
     both = {(2, 1): 3.0, (1, 2): 4.0}
-    with pytest.raises(InputError, match="has 2 rows, and each can have another weight"):
+    with pytest.raises(InputError, match="2 rows"):
         mine(table(drawn(3) | both, False), tmp_path / "night", **night | {"input": {"repeats": "error"}})
     assert {path.name for path in tmp_path.iterdir()} == {"base", "night.failed.log.jsonl"}
 
@@ -226,14 +226,12 @@ def test_a_batch_whose_weight_is_refused(tmp_path: Path) -> None:
     base = mine(table(undirected(drawn(3)), False), tmp_path / "base", incremental="auto", **own)
     rows = runs.write_rows(tmp_path / "rows.parquet", [(0, 9)])
     pq.write_table(table({(0, 9): -1.0}, False), rows)
-    with pytest.raises(
-        InputError, match=r"rows\.parquet: row 0, counted from 0, has the weight -1\.0 in column 'cost'"
-    ):
+    with pytest.raises(InputError, match=r"rows\.parquet.*0.*0.*-1\.0"):
         update(base, tmp_path / "out", insert=rows, device="cpu")
     with pytest.raises(InputError, match="cost"):
         update(base, tmp_path / "out", insert=table({(0, 9): 1.0}, False).drop_columns(["cost"]), device="cpu")
     twice = table({(0, 9): 1.0, (9, 0): 2.0}, False)
-    with pytest.raises(InputError, match="has 2 rows, and each can have another weight"):
+    with pytest.raises(InputError, match="2 rows"):
         update(base, tmp_path / "out", insert=twice, device="cpu")
     assert not (tmp_path / "out").exists()
     made = update(base, tmp_path / "out", insert=twice, repeats="max", device="cpu", report=False)
@@ -252,6 +250,6 @@ def test_a_batch_without_what_programs_read_is_refused(tmp_path: Path, lost: str
     if lost == "a damaged state":
         ways = next((tmp_path / "base").rglob("state/ways"))
         ways.write_bytes(bytes(len(ways.read_bytes())))
-    with pytest.raises(UsageError, match=f'run the whole new input instead, with previous="{base.path}"'):
+    with pytest.raises(UsageError, match=f'instead.*previous="{base.path}"'):
         update(base, tmp_path / "out", insert=rows, programs=("lambda", "pagerank"))
     assert not (tmp_path / "out").exists()

@@ -154,7 +154,7 @@ def test_a_killed_update_goes_on(base: Result, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert "lambda of every edge, " in shown.stdout and "the same command resumes from it" in shown.stdout
+    assert "every edge" in shown.stdout and "command resumes" in shown.stdout
     subprocess.run([sys.executable, "-m", "edgemill.pipeline", *command], check=True, timeout=120, env={**os.environ})
     resumed = Result(tmp_path / "out")
     assert "restore" in logged(resumed) and not {"update", "bound"} & set(logged(resumed))
@@ -206,7 +206,7 @@ def test_a_checkpoint_of_another_input_is_not_used(
     pq.write_table(edges(0, 12), tmp_path / "tuesday.parquet")
     again = tuesday()
     assert "restore" not in logged(again)
-    assert "was made with another input" in (again.path / "log.jsonl").read_text()
+    assert "another input" in (again.path / "log.jsonl").read_text()
     assert_equal(again, mine(tmp_path / "tuesday.parquet", tmp_path / "full", device="cpu"))
 
 

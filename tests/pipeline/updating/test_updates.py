@@ -386,7 +386,7 @@ def test_weights_are_refused_where_programs_may_need_them(tmp_path: Path) -> Non
     edges = rows(cliques()).append_column("cost", pa.array([1.0] * len(cliques())))
     own: dict[str, Any] = {"weight_column": "cost", "device": "cpu", "report": False}
     base = mine(edges, tmp_path / "base", programs=("lambda", "sssp"), **own | {"sssp": {"source": "0"}})
-    with pytest.raises(UsageError, match="does not keep the weights of its edges, which sssp may need: run the whole"):
+    with pytest.raises(UsageError, match="may need"):
         update(base, tmp_path / "out", insert=rows({(0, 50)}))
     made = update(mine(edges, tmp_path / "alone", **own), tmp_path / "out", insert=rows({(0, 50)}), device="cpu")
     assert_equal(made, cliques() | {(0, 50)})

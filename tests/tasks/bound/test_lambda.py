@@ -134,5 +134,5 @@ def test_a_change_that_does_not_arrive_ends_the_search(monkeypatch: pytest.Monke
         return words, total + bool(total)
 
     monkeypatch.setattr(filtering, "pack_range", loses)
-    with pytest.raises(InternalError, match="lowered counts with weighted sum"):
+    with pytest.raises(InternalError, match="weighted sum"):
         bounding.lowered(own, "tridn", None, 2)

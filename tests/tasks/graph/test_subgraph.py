@@ -62,7 +62,7 @@ def test_too_many_triangles_of_one_edge_are_refused(here: int) -> None:
     """A sum of int32 that overflowed is negative."""
     owned = held_graph([(0, 1), (1, 2)]).owned
     assert build_subgraph(owned, np.array([3, MAX_TRIANGLES], np.int32)).support.tolist() == [3, MAX_TRIANGLES]
-    with pytest.raises(OutOfRoom, match=f"an edge is in {here % 2**32:,} triangles, over the 268,435,455 that can be"):
+    with pytest.raises(OutOfRoom, match=rf"{here % 2**32:,}.*268,435,455"):
         build_subgraph(owned, np.array([3, here], np.int32))
 
 
@@ -72,7 +72,7 @@ def test_too_many_edges_with_triangles_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(subgraphs, "MAX_LOCAL_EDGES", 3)
     assert len(build_subgraph(owned, support).number) == 3
     monkeypatch.setattr(subgraphs, "MAX_LOCAL_EDGES", 2)
-    with pytest.raises(OutOfRoom, match=r"3 edges with triangles, over the 2 .*raise partitioning\.count"):
+    with pytest.raises(OutOfRoom, match=r"3.*2.*partitioning\.count"):
         build_subgraph(owned, support)
 
 

@@ -124,5 +124,5 @@ def test_too_many_distinct_ids_are_refused(monkeypatch: pytest.MonkeyPatch, runs
     identity.encode(columns[0], columns[-1])
     monkeypatch.setattr(order, "MAX_CODES", 3)
     for work in (lambda: identity.merge(columns), lambda: identity.encode(columns[0], columns[-1])):
-        with pytest.raises(OutOfRoom, match="one task has 4 distinct vertices, over the 3 allowed"):
+        with pytest.raises(OutOfRoom, match=r"4 distinct.*3"):
             work()

@@ -97,5 +97,5 @@ def test_too_many_distinct_values_are_refused(monkeypatch: pytest.MonkeyPatch, w
     monkeypatch.setattr(order, "MAX_CODES", 4)
     WAYS[way]()
     monkeypatch.setattr(order, "MAX_CODES", 3)
-    with pytest.raises(OutOfRoom, match=r"one task has 4 distinct vertices, over the 3 allowed: lower ingest.rows_per"):
+    with pytest.raises(OutOfRoom, match=r"4.*3.*ingest.rows_per"):
         WAYS[way]()

@@ -59,6 +59,6 @@ def test_more_edges_than_int32_numbers(space: MemorySpace, monkeypatch: pytest.M
     if space is MemorySpace.DEVICE:
         assert len(ingest.collect_owned(space, parts)) == 3
         return
-    with pytest.raises(OutOfRoom, match="the graph has 3 edges, over the 2 that one worker can hold"):
+    with pytest.raises(OutOfRoom, match=r"3.*2.*hold"):
         ingest.collect_owned(space, parts)
     assert len(collect_in_ranges(parts)) == 3

@@ -92,13 +92,13 @@ def test_usual_names_of_ends(
 @pytest.mark.parametrize("names", [("SRC", "Src", "dst"), ("from", "dst", "x"), ("SRC", "Src", "DST", "Dst")])
 def test_names_that_do_not_tell(tmp_path: Path, names: tuple[str, ...]) -> None:
     pq.write_table(named(*names), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"cannot tell which columns of .*a\.parquet are the ends"):
+    with pytest.raises(InputError, match=r"tell.*a\.parquet"):
         open_source(str(tmp_path))
 
 
 def test_two_sets_of_ids_of_neo4j(tmp_path: Path) -> None:
     pq.write_table(named(":START_ID(Person)", ":END_ID(Film)"), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"are of two sets of ids, Person and Film.* --bipartite prefix"):
+    with pytest.raises(InputError, match=r"Person.*--bipartite"):
         open_source(str(tmp_path))
     assert open_source(str(tmp_path), form=Form(bipartite="refuse")).bipartite == "refuse"
 
@@ -124,7 +124,7 @@ def test_a_column_that_is_there_twice(tmp_path: Path, file: str, use: str) -> No
     names, form = TWICE[use]
     WRITERS[file](named(*names), tmp_path / file)
     ends: tuple[str | None, str | None] = ("x", "dst") if use == "end" else (None, None)
-    with pytest.raises(InputError, match=rf"{tmp_path}/{file} has 2 columns named 'x'"):
+    with pytest.raises(InputError, match=rf"{tmp_path}/{file}.*2.*'x'"):
         open_source(str(tmp_path), *ends, form=form)
 
 
@@ -140,7 +140,7 @@ def test_columns_of_vertices_that_are_there_twice(tmp_path: Path, columns: dict[
     if not first:
         pq.write_table(named("id", "x"), tmp_path / "a.parquet")
     pq.write_table(named("id", "x", "x"), tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=r"b\.parquet has 2 columns named 'x'"):
+    with pytest.raises(InputError, match=r"b\.parquet.*2.*'x'"):
         open_attributes(str(tmp_path), pa.int64(), **columns)
 
 
@@ -170,7 +170,7 @@ def test_a_column_in_the_names_of_folders(
         folder = tmp_path / "it's" / f"src={value}"
         folder.mkdir(parents=True)
         WRITERS["a.csv" if file == "a.csv" else "a.parquet"](named(*names), folder / file)
-    with pytest.raises(InputError, match=rf"column '{column}' of .* names of its folders, {column}=…") as caught:
+    with pytest.raises(InputError, match=rf"'{column}'.*{column}=…") as caught:
         open_source(str(tmp_path / "it's" / "*" / "*" if is_glob else tmp_path / "it's"), *ends, form=form)
     duckdb.sql(str(caught.value).partition("with DuckDB: ")[2])
     assert sorted(pq.read_table("edges.parquet")["src"].to_pylist()) == [1, 2]
@@ -180,7 +180,7 @@ def test_a_column_in_the_names_of_folders(
 def test_an_end_in_the_names_of_folders_and_the_other_alone_in_files(tmp_path: Path, is_glob: bool) -> None:
     (tmp_path / "src=1").mkdir()
     pq.write_table(named("dst"), tmp_path / "src=1" / "a.parquet")
-    with pytest.raises(InputError, match=r"column 'src' of .* names of its folders, src=…"):
+    with pytest.raises(InputError, match=r"'src'.*src=…"):
         open_source(str(tmp_path / "*" / "*" if is_glob else tmp_path))
 
 
@@ -188,7 +188,7 @@ def test_an_end_in_the_names_of_folders_and_the_other_alone_in_files(tmp_path: P
 def test_a_column_of_vertices_in_the_names_of_folders(tmp_path: Path, how: dict[str, Any]) -> None:
     (tmp_path / "day=1").mkdir()
     pq.write_table(named("id", "x"), tmp_path / "day=1" / "a.parquet")
-    with pytest.raises(InputError, match=r"column 'day' of .* names of its folders"):
+    with pytest.raises(InputError, match=r"'day'.*folders"):
         open_attributes(str(tmp_path), pa.int64(), **how)
 
 

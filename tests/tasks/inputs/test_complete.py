@@ -45,7 +45,7 @@ def test_the_folder_of_the_marker(path: str, folder: str, tmp_path: Path, monkey
 
 
 def test_a_missing_input_is_not_complete(tmp_path: Path) -> None:
-    with pytest.raises(InputIncomplete, match="_SUCCESS is not there") as caught:
+    with pytest.raises(InputIncomplete, match=r"_SUCCESS.*there") as caught:
         refuse_unmarked(str(tmp_path / "none"), MARKER)
     assert caught.value.exit_code == 8
 
@@ -54,7 +54,7 @@ def test_in_a_store() -> None:
     files = fsspec.filesystem("memory")
     files.pipe_file("/complete/day/a.parquet", b"")
     for path in ("memory://complete/day", "memory://complete/day/*.parquet", "memory://complete/day/a.parquet"):
-        with pytest.raises(InputIncomplete, match="memory://complete/day/_SUCCESS is not there"):
+        with pytest.raises(InputIncomplete, match=r"memory://complete/day/_SUCCESS.*there"):
             refuse_unmarked(path, MARKER)
     files.pipe_file("/complete/day/_SUCCESS", b"")
     for path in ("memory://complete/day", "memory://complete/day/*.parquet", "memory://complete/day/a.parquet"):

@@ -214,9 +214,9 @@ def test_a_folder_with_notes_beside_the_edges(tmp_path: Path) -> None:
 
 def test_the_setting_of_the_format(tmp_path: Path) -> None:
     FILES["rows.csv"](TABLES["int64"], tmp_path / "part-00000")
-    with pytest.raises(InputError, match=r"cannot tell the format of .*part-00000: .* name it with --input-format"):
+    with pytest.raises(InputError, match=r"part-00000.*--input-format"):
         open_source(str(tmp_path / "part-00000"))
-    with pytest.raises(InputAbsent, match=r"is a folder without \*\.parquet files, and without Arrow IPC, CSV"):
+    with pytest.raises(InputAbsent, match="Arrow IPC"):
         open_source(str(tmp_path))
     for path in (tmp_path, tmp_path / "part-00000", tmp_path / "part-*"):
         assert len(rows(open_source(str(path), form=Form(format="csv")))) == 4
@@ -262,7 +262,7 @@ def test_settings_of_another_format(tmp_path: Path) -> None:
         (Form(delimiter=";"), "delimiter"),
         (Form(id_type="string"), "id_type"),
     ):
-        with pytest.raises(UsageError, match=rf"input\.{name} is for CSV"):
+        with pytest.raises(UsageError, match=rf"input\.{name}.*CSV"):
             open_source(str(tmp_path), form=form)
 
 
@@ -281,5 +281,5 @@ def test_formats_declare_what_tells_them_apart(tmp_path: Path) -> None:
         assert {format_named_by(f"a{suffix}", of_data_alone=True) for suffix in own.other_suffixes} <= {None}
         assert {format_of_bytes(mark + b"\0\1") for mark in own.marks} <= {name}
     assert format_of_bytes(b"par1,2") is None and format_of_bytes(b"%%MATRIXmarket") == "mtx"
-    with pytest.raises(UsageError, match=r"input\.format: must be auto, arrow, .* or tsv, got 'xls'"):
+    with pytest.raises(UsageError, match=r"input\.format.*'xls'"):
         load_settings(None, {"input.path": "a", "output.path": "b", "input.format": "xls"})

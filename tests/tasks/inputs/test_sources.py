@@ -137,37 +137,37 @@ def test_unusable_columns(
 
 def test_a_name_used_twice(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2], [3]], names=["src", "dst", "src"]), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="2 columns named 'src'"):
+    with pytest.raises(InputError, match=r"2.*'src'"):
         open_source(str(tmp_path))
 
 
 def test_a_missing_column_in_a_later_file(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
     pq.write_table(pa.table({"src": [1], "target": [2]}), tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=r"b\.parquet has no column 'dst'"):
+    with pytest.raises(InputError, match=r"b\.parquet.*'dst'"):
         open_source(str(tmp_path))
 
 
 def test_files_that_are_not_parquet(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.touch()
-    with pytest.raises(InputError, match=r"x\.parquet is empty \(0 bytes\)"):
+    with pytest.raises(InputError, match=r"x\.parquet.*\(0"):
         open_source(str(tmp_path))
     path.write_text("src,dst\n1,2\n")
     with pytest.raises(InputError, match=r"x\.parquet cannot be read as Parquet"):
         open_source(str(tmp_path))
     whole = write(tmp_path / "whole" / "a.parquet").read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"x\.parquet cannot be read as Parquet.* cut short"):
+    with pytest.raises(InputError, match=r"x\.parquet.*short"):
         open_source(str(path))
 
 
 def test_an_absent_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="folder without"):
         open_source(str(tmp_path))
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="not exist"):
         open_source(str(tmp_path / "x"))
-    with pytest.raises(InputError, match="no file matches"):
+    with pytest.raises(InputError, match="file matches"):
         open_source(str(tmp_path / "*.parquet"))
     with pytest.raises(UsageError, match="nowhere"):
         open_source("nowhere://x")

@@ -110,7 +110,7 @@ def test_a_graph_format_is_named_and_converted(
     with pytest.raises(InputError) as caught:
         open_source(str(path), form=Form(format=choice))
     message = str(caught.value)
-    assert f"{path} is {name.split(' of ')[0].split(' with ')[0]}, which edgemill does not read" in message
+    assert all(fact in message for fact in (str(path), name.split(" of ")[0].split(" with ")[0]))
     if "unpack it, and" in message:
         path.with_suffix("").write_bytes(FORMATS[name](tmp_path))
     found = convert(message, tmp_path, monkeypatch)
@@ -143,7 +143,7 @@ def test_a_suffix_names_the_format(tmp_path: Path, file: str, format: str) -> No
     """The same name with another content is read if the user says what it is."""
     path = tmp_path / file
     path.write_bytes((gzip.compress if file.endswith(".gz") else bytes)(b"1 2\n2 3\n1 3\n"))
-    with pytest.raises(InputError, match=rf"is {format}, which .*; if it has .* say --input-format csv"):
+    with pytest.raises(InputError, match=rf"{format}.*--input-format"):
         open_source(str(path))
     source = open_source(str(path), form=Form(format="csv"))
     assert len(read_rows(source, plan_blocks(source, 9)[0])) == 3

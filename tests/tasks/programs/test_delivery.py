@@ -69,11 +69,11 @@ def test_columns_of_vertex_numbers_get_ids() -> None:
     answers = [delivery.answer_ids(ids[b], STARTS, collect(b, asked)) for b in (0, 1)]
     named = [delivery.name_columns(found[b], ["label"], "integer", collect(b, answers)) for b in (0, 1)]
     assert [own.ids[own.columns["label"]].tolist() for own in named] == [[50, 10, 10], [50, 30]]
-    with pytest.raises(InternalError, match="bucket 0 asked for 2 ids and got 1"):
+    with pytest.raises(InternalError, match=r"0 asked.*2.*1"):
         delivery.name_columns(found[0], ["label"], "integer", collect(0, answers[:1]))
 
 
 def test_a_vertex_without_a_result_is_an_error() -> None:
     sent = [delivery.send_state(outcome(0, [0, 1], [4, 0]), STARTS)]
-    with pytest.raises(InternalError, match="bucket 0 has 3 vertices, and a program found 2"):
+    with pytest.raises(InternalError, match=r"0.*3.*found 2"):
         delivery.collect_state(0, STARTS, {"label": "int64"}, collect(0, sent))

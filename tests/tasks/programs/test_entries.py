@@ -214,7 +214,7 @@ def test_a_write_to_copies_is_found() -> None:
         vertices.number.sum()
         vertices.got.sum()
         assert vertices.changed() is None
-        with pytest.raises(ProgramError, match="`apply` in superstep 0: writes to the array 'got' that it is given"):
+        with pytest.raises(ProgramError, match=r"`apply`.*0.*'got'"):
             Calls(Faulty(mistake="write")).apply(vertices, np.zeros(2), Totals({}), {}, None)
     assert np.isnan(whole["got"][0]) and whole["got"][1:].tolist() == [1, 2, 0]
 
@@ -233,7 +233,7 @@ def test_integers_must_fit_their_type() -> None:
         def start(self, v: Vertices) -> Any:
             return {"got": v.number + np.int64(2**40), "source": v.number}, v.full(True, "bool")
 
-    with pytest.raises(ProgramError, match="'got' has a value that does not fit int32"):
+    with pytest.raises(ProgramError, match=r"'got'.*int32"):
         by_blocks(Large(), TRIANGLE, 1)
     vertices = Vertices({"number": np.arange(3)}, 3, 0)
     state, _ = Calls(Messages()).start(vertices)

@@ -222,7 +222,7 @@ def test_rows_that_are_missing_or_come_twice(tmp_path: Path) -> None:
         {0: EdgeValues(part.row[1:], {name: zeros[1:] for name in part.columns})},
     ]
     for parts in broken:
-        with pytest.raises(InternalError, match="bucket 0 has 7 edges"):
+        with pytest.raises(InternalError, match=r"bucket 0.*7"):
             publish.collect_results(edges, parts)
 
 
@@ -240,7 +240,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
         write(gone)
     assert not gone.exists()
     (tmp_path / "vertices").touch()
-    with pytest.raises(UsageError, match=r"cannot write .*part-00000"):
+    with pytest.raises(UsageError, match=r"write.*part-00000"):
         write(tmp_path)
     (tmp_path / "vertices").unlink()
 
@@ -248,7 +248,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutOfRoom, match="no room left"):
+    with pytest.raises(OutOfRoom, match="room left"):
         write(tmp_path)
 
 

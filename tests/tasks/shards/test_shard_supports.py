@@ -231,11 +231,11 @@ def test_lost_counts_are_noticed() -> None:
     partial = np.zeros(len(edges), np.int32)
     with pytest.raises(InternalError, match="were counted"):
         supports.collect_supports(edges, assignment, partial[1:], 0, {})
-    with pytest.raises(InternalError, match="received 0 sums"):
+    with pytest.raises(InternalError, match="received 0"):
         supports.collect_supports(edges, assignment, partial, 0, {})
     with pytest.raises(InternalError, match="groups counted"):
         supports.add_partials(partial, [partial[1:]])
-    with pytest.raises(InternalError, match="groups found 4 triangles"):
+    with pytest.raises(InternalError, match="found 4"):
         supports.check_triangles([5, 6], [4])
 
 

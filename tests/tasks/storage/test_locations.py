@@ -56,7 +56,7 @@ def test_a_working_directory_that_was_removed(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(gone)
     gone.rmdir()
     for relative in ("a", "./a", "file:a", "a/../b"):
-        with pytest.raises(UsageError, match="relative to the working directory, which was removed"):
+        with pytest.raises(UsageError, match="working directory"):
             folder_at(relative)
     for whole in ("/a", "file:///a", "s3://a/b"):
         folder_at(whole)

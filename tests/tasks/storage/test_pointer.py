@@ -93,7 +93,7 @@ def test_other_content_is_not_replaced(root: Folder) -> None:
     for there, file in (("folder", "folder/x"), ("file", "file")):
         latest = root.subfolder(there)
         root.files.pipe_file(root.path(file), b"mine")
-        with pytest.raises(UsageError, match=r"exists and is not a pointer: move it away, or .*nightly.latest=false"):
+        with pytest.raises(UsageError, match=r"away.*nightly.latest=false"):
             set_pointer(latest, root.subfolder("2026-11-20"))
         assert root.files.cat_file(root.path(file)) == b"mine"
         assert follow_pointer(latest) == latest
@@ -129,7 +129,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "symlink", full)
-    with pytest.raises(OutOfRoom, match=r"cannot make .*/latest point to x: No space left"):
+    with pytest.raises(OutOfRoom, match="/latest point"):
         set_pointer(folder_at(tmp_path / "latest"), folder_at(tmp_path / "x"))
     assert os.listdir(tmp_path) == []
 

@@ -56,7 +56,7 @@ def translated(status: int) -> OSError:
 )
 def test_errors_that_a_retry_may_solve(error: Exception) -> None:
     with (
-        pytest.raises(StoreLost, match=r"^cannot read s3://bucket/x: ") as caught,
+        pytest.raises(StoreLost, match="read s3://bucket/x") as caught,
         store_errors("read", "s3://bucket/x"),
     ):
         raise error

@@ -139,10 +139,10 @@ def test_changed_files_are_refused(stored: StoredFile, place: float, change: str
         return  # there were zeros
     changed = Path(stored.url).with_name("changed.zip")
     changed.write_bytes(content)
-    with pytest.raises(DamagedFile, match="is not what was written: it was cut off or changed"):
+    with pytest.raises(DamagedFile, match="cut off"):
         restore(replace(stored, url=str(changed)), {})
 
 
 def test_a_missing_file_is_refused(stored: StoredFile) -> None:
-    with pytest.raises(DamagedFile, match=r"absent\.zip cannot be read: No such file"):
+    with pytest.raises(DamagedFile, match=r"absent\.zip.*such"):
         restore(replace(stored, url=str(Path(stored.url).with_name("absent.zip"))), {})

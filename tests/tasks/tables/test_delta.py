@@ -54,7 +54,7 @@ def test_a_log_with_a_checkpoint_and_without_its_first_commits(tmp_path: Path) -
     assert edges(open_source(str(table))) == sorted(lakes.SECOND)
     assert edges(open_source(str(table), table_version=3)) == sorted(lakes.FIRST)
     assert edges(open_source(str(table), table_version=2)) == sorted(lakes.SECOND)
-    with pytest.raises(UsageError, match="no longer has the commit 1; its oldest version is 2"):
+    with pytest.raises(UsageError, match=r"commit 1.*2"):
         open_source(str(table), table_version=1)
 
 
@@ -102,10 +102,10 @@ def test_paths_of_every_kind(tmp_path: Path) -> None:
 def test_a_column_that_only_paths_have(tmp_path: Path, names: tuple[str | None, str | None]) -> None:
     """The files have two other columns, dst and weight, which are not the ends of edges."""
     table = lakes.delta(tmp_path / "t", lakes.rows(lakes.FIRST, weight=[7] * 6), partition_by=["src"])
-    with pytest.raises(InputError, match=r"'src' is a partition column, whose values are in the paths") as caught:
+    with pytest.raises(InputError, match=r"'src'.*partition") as caught:
         open_source(str(table), *names)
     assert caught.value.exit_code == 3
-    with pytest.raises(InputError, match=r"has no column 'from'; it has 'src', 'dst', 'weight'"):
+    with pytest.raises(InputError, match=r"'from'.*'src'.*'dst'.*'weight'"):
         open_source(str(table), "from", "dst")
 
 
@@ -214,7 +214,7 @@ def test_rows_added_and_rows_deleted(tmp_path: Path) -> None:
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = lakes.delta(tmp_path / "t", lakes.FIRST)
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(UsageError, match=r"is a Delta table .*pip install 'edgemill\[delta\]'"):
+    with pytest.raises(UsageError, match=r"pip.*'edgemill\[delta\]'"):
         open_source(str(table))
 
 
@@ -229,7 +229,7 @@ def test_a_store_that_deltalake_does_not_support(tmp_path: Path) -> None:
     memory.put(
         str(lakes.with_deletion_vector(lakes.delta(tmp_path / "d", lakes.FIRST))), "/lake/deleted", recursive=True
     )
-    with pytest.raises(InputError, match="has deletion vectors"):
+    with pytest.raises(InputError, match="deletion vectors"):
         open_source("memory://lake/deleted")
     memory.rm("/lake", recursive=True)
 
@@ -282,7 +282,7 @@ def test_the_last_action_decides_on_a_deletion_vector(tmp_path: Path, where: str
             if where == "a sidecar":
                 in_sidecar(table, f"{version}{UUID[1:]}", version)
         (log / f"{0:020}.json").unlink()
-    with pytest.raises(InputError, match="has deletion vectors"):
+    with pytest.raises(InputError, match="deletion vectors"):
         open_source(str(table), table_version=1)
     assert edges(open_source(str(table))) == sorted(lakes.FIRST)
 

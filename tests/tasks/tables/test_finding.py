@@ -84,13 +84,13 @@ def test_a_part_of_a_table(lake: Path, path: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("path", "kind"), PARTS)
 def test_a_part_of_a_table_in_a_store(stored: str, path: str, kind: str) -> None:
-    with pytest.raises(UsageError, match=rf"the {kind}.* table memory:///bucket/lake/.*, some of which may be deleted"):
+    with pytest.raises(UsageError, match=rf"{kind}.*memory:///bucket/lake/"):
         open_source(f"{stored}/{path}")
 
 
 def test_one_file_of_a_table(lake: Path) -> None:
     for file in (*lake.glob("delta/part=0/*.parquet"), *lake.glob("iceberg/data/*.parquet")):
-        with pytest.raises(UsageError, match="name the table's own folder as the input"):
+        with pytest.raises(UsageError, match="own folder"):
             open_source(str(file))
 
 
@@ -100,16 +100,16 @@ def test_links_to_tables(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "inside").symlink_to(lake / "delta/part=0")
     assert open_source(str(tmp_path / "latest")).table is not None
     for path in ("inside", "inside/*.parquet"):
-        with pytest.raises(UsageError, match=r"takes in files of the Delta table .*/lake/delta"):
+        with pytest.raises(UsageError, match=r"takes.*/lake/delta"):
             open_source(str(tmp_path / path))
 
 
 def test_a_hudi_table_is_refused(lake: Path) -> None:
-    with pytest.raises(UsageError, match=r"is a Hudi table \(it has .hoodie\), which edgemill does not read") as caught:
+    with pytest.raises(UsageError, match="Hudi table") as caught:
         open_source(str(lake / "hudi"))
     assert caught.value.exit_code == 2
     shutil.copytree(lake / "delta/_delta_log", lake / "hudi/_delta_log")
-    with pytest.raises(UsageError, match="is a Hudi table"):
+    with pytest.raises(UsageError, match="Hudi table"):
         open_source(str(lake / "hudi"))
 
 

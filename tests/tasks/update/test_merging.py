@@ -92,5 +92,5 @@ def test_tables_that_are_no_graph() -> None:
 
     assert graph_of(ids(3, 5, 9), ids(3, 3), ids(5, 9)).edges.high.tolist() == [1, 2]
     for source, target in ((ids(3, 3), ids(9, 5)), (ids(3), ids(4)), (ids(5), ids(3))):
-        with pytest.raises(InputError, match="the result is damaged"):
+        with pytest.raises(InputError, match="damaged"):
             graph_of(ids(3, 5, 9), source, target)

@@ -88,7 +88,7 @@ def test_it_goes_over_to_the_next_run(tmp_path: Path) -> None:
     carry_state(first, second, "r2")
     assert same(read_state(second, "r2"), state())
     assert (tmp_path / "a" / "high").stat().st_ino == (tmp_path / "b" / "r2" / "high").stat().st_ino
-    with pytest.raises(NoState, match="of run r2"):
+    with pytest.raises(NoState, match="run r2"):
         read_state(second, "r1")
 
 

@@ -51,7 +51,7 @@ def test_one_vertex_and_one_dn_graph_read_the_row_groups_that_can_hold_them(face
     assert vertex is not None
     assert vertex.id == 2345
     assert len(queries.members(group["id"], 10**6)) == group["vertices"]
-    with pytest.raises(InputError, match="the result is damaged"):
+    with pytest.raises(InputError, match="damaged"):
         queries.vertex(pa.scalar(1))
 
 

@@ -52,7 +52,7 @@ def test_a_full_disk_keeps_the_earlier_report(
     monkeypatch.setattr(os, "fsync", full)
     for more in ([], ["--output", str(tmp_path / "page.html")]):
         code, _, told = command(out, *more)
-        assert (code, "No space left on device" in told) == (7, True)
+        assert (code, "space left" in told) == (7, True)
     assert (out / "report.html").read_bytes() == before
     assert not [path for path in (*out.iterdir(), *tmp_path.iterdir()) if path.name.startswith((".", "page"))]
 
@@ -189,14 +189,14 @@ def test_refused_outputs(tmp_path: Path, write_result: WriteResult) -> None:
     assert command(out) == (2, "", told)
     (out / "manifest.json").unlink()
     code, _, told = command(out)
-    assert (code, "is not an edgemill result" in told) == (3, True)
+    assert (code, "edgemill result" in told) == (3, True)
 
 
 def test_a_damaged_table_is_reported(tmp_path: Path, write_result: WriteResult) -> None:
     write_result(tmp_path / "out")
     table = tmp_path / "out" / "vertices" / "part-00000.parquet"
     table.write_bytes(b"\0" * table.stat().st_size)
-    with pytest.raises(InputError, match="the result is damaged"):
+    with pytest.raises(InputError, match="damaged"):
         write_report(tmp_path / "out")
     assert not (tmp_path / "out" / "report.html").exists()
 
@@ -216,7 +216,7 @@ def test_a_result_that_is_replaced_meanwhile(
 
     monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
     for output in (None, tmp_path / "page.html"):
-        with pytest.raises(InputError, match="changed during the run"):
+        with pytest.raises(InputError, match="changed during"):
             write_report(out, output)
     assert not (out / "report.html").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -103,7 +103,7 @@ def test_unreachable_mailboxes(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = ordered(drawn(1, 40, 400))
     parts = dealt(graph, 2)
     assert {state.way for state in peel(parts, "auto")} == {RELAY}
-    with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, and the memory of another"):
+    with pytest.raises(UsageError, match=r"bounding\.carrier.*mailboxes"):
         peel(parts, "mailboxes")
 
 
@@ -173,7 +173,7 @@ def test_a_process_that_is_killed(folder: str, way: str) -> None:
     processes, to = started(folder, way, [1])
     rank, message = to.get(timeout=100)
     assert rank == 0
-    assert "group 1 of the shards" in message
+    assert "group 1" in message
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, -signal.SIGKILL]
@@ -182,6 +182,6 @@ def test_a_process_that_is_killed(folder: str, way: str) -> None:
 def test_letters_that_are_not_mail() -> None:
     mail = shard_mail.RelayedMail(0, 2, 100, 1)
     for common, own in (([1], []), ([2, 0, 0, 0, 1, 1], []), ([0, 0, 0, 0], [0] * 4 * 201)):
-        with pytest.raises(ValueError, match="a packet with"):
+        with pytest.raises(ValueError, match="packet"):
             mail.deliver(1, 1, np.array(common, np.uint32), np.array(own, np.uint32))
     mail.close()

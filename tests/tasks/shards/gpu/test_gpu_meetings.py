@@ -74,7 +74,7 @@ def test_a_mailbox_out_of_reach(house: House) -> None:
     house.reachable = False
     why = "the memory of another process's GPU cannot be reached"
     assert {(state.way, state.why) for state in together(3, "auto")} == {(RELAY, why)}
-    with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, and the memory of another .*carrier=auto"):
+    with pytest.raises(UsageError, match=r"bounding\.carrier.*carrier=auto"):
         together(3, "mailboxes")
 
 
@@ -113,14 +113,14 @@ def test_one_fails_and_the_others_end(house: House, monkeypatch: pytest.MonkeyPa
         [lambda g=g: peel_groups_on_gpu([edges_of(g, 2)], [carriers[g]], way=way) for g in (0, 1)]  # type: ignore[misc]
     )
     assert isinstance(errors[0], ClusterLost)
-    assert "group 1 of the shards failed" in str(errors[0])
+    assert "group 1" in str(errors[0])
     assert isinstance(errors[1], MemoryError)
     assert house.mails[0].peer_lost.is_set()
 
 
 def test_groups_that_do_not_agree(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_groups, "peel_shards_on_gpu", lambda edges, *_: [state_of(one, 1) for one in edges])
-    with pytest.raises(InternalError, match="shards removed 2 triangles"):
+    with pytest.raises(InternalError, match="removed 2"):
         together(2, "auto")
 
 

@@ -147,7 +147,7 @@ def test_a_shard_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = [mailbox.address() for mailbox in mailboxes]
     with (
         direct_mail(parts[:1], mailboxes[:1], addresses) as mails,
-        pytest.raises(ClusterLost, match="another shard has failed"),
+        pytest.raises(ClusterLost, match="another shard"),
     ):
         peel_shards_on_gpu(parts[:1], mails)
 
@@ -155,5 +155,5 @@ def test_a_shard_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_too_many_triangles() -> None:
     (part,) = dealt(ordered([(0, 1), (0, 2), (1, 2)]), 1)
     support = kernels.to_device(np.full(3, 2**27, np.int32))
-    with pytest.raises(ValueError, match="an edge has 134,217,728 triangles, and GPUs count at most 134,217,727"):
+    with pytest.raises(ValueError, match=r"134,217,728.*GPUs.*134,217,727"):
         peel([replace(part, support=support)])
