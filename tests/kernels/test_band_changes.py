@@ -70,15 +70,23 @@ def values_of(draw: st.DrawFn, size: int) -> Ints:
     return np.array(drawn, np.int32)
 
 
+def on_ranges(test: Callable[..., None]) -> Callable[..., None]:
+    """Draw changes and a range of them; with ranges of no, one and many words by hand."""
+    for length, value, ends in (
+        (0, 0, (0, 0)),
+        (1, -1, (0, 1)),
+        (64, -255, (0, 64)),
+        (65, -256, (0, 65)),
+        (300, -7, (63, 257)),
+        (200, 0, (3, 200)),
+    ):
+        test = example(delta=np.full(length, value, np.int32), ends=ends, drawn=None)(test)
+    drawing = given(delta=deltas, ends=st.tuples(st.integers(0, EDGES), st.integers(0, EDGES)), drawn=st.data())
+    return drawing(settings(max_examples=examples(150))(test))
+
+
 @threads
-@given(delta=deltas, ends=st.tuples(st.integers(0, EDGES), st.integers(0, EDGES)), drawn=st.data())
-@example(delta=np.zeros(0, np.int32), ends=(0, 0), drawn=None)
-@example(delta=np.full(1, -1, np.int32), ends=(0, 1), drawn=None)
-@example(delta=np.full(64, -255, np.int32), ends=(0, 64), drawn=None)
-@example(delta=np.full(65, -256, np.int32), ends=(0, 65), drawn=None)
-@example(delta=np.full(300, -7, np.int32), ends=(63, 257), drawn=None)
-@example(delta=np.zeros(200, np.int32), ends=(3, 200), drawn=None)
-@settings(max_examples=examples(150))
+@on_ranges
 def test_ranges(threads: int, delta: Ints, ends: tuple[int, int], drawn: st.DataObject | None) -> None:
     """A range of any length and beginning is packed, is cleared, and nothing beside it is."""
     first, stop = sorted(min(end, len(delta)) for end in ends)
@@ -155,14 +163,7 @@ def check_changes(backend: Backend, values: Ints, delta: Ints, first: int, stop:
 
 
 @on_each
-@given(delta=deltas, ends=st.tuples(st.integers(0, EDGES), st.integers(0, EDGES)), drawn=st.data())
-@example(delta=np.zeros(0, np.int32), ends=(0, 0), drawn=None)
-@example(delta=np.full(1, -1, np.int32), ends=(0, 1), drawn=None)
-@example(delta=np.full(64, -255, np.int32), ends=(0, 64), drawn=None)
-@example(delta=np.full(65, -256, np.int32), ends=(0, 65), drawn=None)
-@example(delta=np.full(300, -7, np.int32), ends=(63, 257), drawn=None)
-@example(delta=np.zeros(200, np.int32), ends=(3, 200), drawn=None)
-@settings(max_examples=examples(150))
+@on_ranges
 def test_changes(backend: Backend, delta: Ints, ends: tuple[int, int], drawn: st.DataObject | None) -> None:
     """A range of any length and beginning."""
     first, stop = sorted(min(end, len(delta)) for end in ends)

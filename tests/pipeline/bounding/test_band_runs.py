@@ -33,7 +33,6 @@ from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
 from edgemill.tasks.errors import StateLost
 from edgemill.tasks.generate.generate import generate
-from edgemill.tasks.verify.result import verify
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 SOON = pytest.mark.timeout(60)
@@ -80,17 +79,6 @@ def assert_exact(result: Result, plain: Result, workers: int) -> None:
     bands = result.manifest.bounding.bands
     assert bands is not None
     assert bands.workers == workers
-
-
-def check_intervals(result: Result, plain: Result) -> None:
-    """Each interval contains λ."""
-    assert not result.converged
-    low, high = runs.column(result, "lambda_low"), runs.column(result, "lambda_high")
-    exact = runs.column(plain, "lambda")
-    assert low.keys() == exact.keys()
-    assert all(low[edge] <= lam <= high[edge] for edge, lam in exact.items())
-    assert result.manifest.unsettled == sum(low[edge] < high[edge] for edge in low) > 0
-    assert verify(result.path).ok
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(3, marks=pytest.mark.slow)])
@@ -381,7 +369,7 @@ def test_a_limit(rows: Path, plain: Result, two_workers: Client, tmp_path: Path,
     """The filter ends at its first threshold, and there are no bands."""
     bounding = {"carrier": "shared-memory", "max_seconds": 1e-9}
     result = mine(rows, tmp_path / "out", client=two_workers, bounding=bounding, **QUIET)
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     assert len(started.at("filter")) == 2
     assert not started.at("band")
     shard_faults.assert_nothing_left(two_workers, result.manifest.run)
@@ -400,7 +388,7 @@ def test_a_limit_among_bands(
     monkeypatch.setattr(peel_bands, "_passed", lambda deadline: len(started.at("band")) >= 2)
     monkeypatch.setattr(PeelBands, "done", property(lambda self: self.states is not None))
     result = mine(rows, tmp_path / "out", client=two_workers, **banded("dask"))
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     assert len(started.at("band")) == 2
     found = result.manifest.bounding
     assert found.bands is not None

@@ -40,7 +40,6 @@ from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.shards import MemoryCarrier, Packet
-from edgemill.tasks.verify.result import verify
 from known_graphs import SKIP_REASON, known_graph
 from pages import read_page
 from sharding import Wrapped
@@ -60,17 +59,6 @@ def processes() -> Iterator[Client]:
 def tables(result: Result) -> list[Any]:
     found = (result.edges, result.vertices, result.hierarchy, result.dn_graphs, result.dn_graph_members)
     return [table.to_table() for table in found]
-
-
-def check_intervals(result: Result, plain: Result) -> None:
-    """Each interval contains λ."""
-    assert not result.converged
-    low, high = runs.column(result, "lambda_low"), runs.column(result, "lambda_high")
-    exact = runs.column(plain, "lambda")
-    assert low.keys() == exact.keys()
-    assert all(low[edge] <= lam <= high[edge] for edge, lam in exact.items())
-    assert result.manifest.unsettled == sum(low[edge] < high[edge] for edge in low) > 0
-    assert verify(result.path).ok
 
 
 def assert_clean(client: Client, result: Result) -> None:
@@ -193,7 +181,7 @@ def test_groups_take_turns_on_the_workers_there_are() -> None:
 def test_a_limit(rows: Path, plain: Result, processes: Client, tmp_path: Path, carrier: str) -> None:
     bounding = {"carrier": carrier, "max_seconds": 1e-9}
     result = mine(rows, tmp_path / "out", client=processes, partitions=3, bounding=bounding, **QUIET)
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     assert_clean(processes, result)
 
 
@@ -205,7 +193,7 @@ def test_a_limit_in_the_midst(
     asked = count()
     monkeypatch.setattr(_Limits, "reached", lambda self, exchanges: next(asked) >= levels)
     result = mined(rows, partitions=3, device="cpu", checkpoint={"every_seconds": 0.0})
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     steps = result.manifest.bounding.steps  # levels at which edges left, which level 0 is not: all have triangles
     assert steps < levels
     assert (steps > 0) is (levels > 1)
@@ -217,7 +205,7 @@ def test_the_command_exits_5(rows: Path, plain: Result, tmp_path: Path) -> None:
     arguments += ["--workers", "2", "--partitions", "2", "--max-seconds", "1e-9", "--set", "output.report=false"]
     found = CliRunner().invoke(edgemill, arguments)
     assert found.exit_code == 5, found.stderr
-    check_intervals(Result(tmp_path / "out"), plain)
+    runs.check_intervals(Result(tmp_path / "out"), plain)
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, after: int, run: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client
-from tests.pipeline.bounding.test_band_runs import Killer, Started, check_intervals, dying
+from tests.pipeline.bounding.test_band_runs import Killer, Started, dying
 
 import runs
 import shard_faults
@@ -202,7 +202,7 @@ def test_a_limit_before_bands(
     """Shards end after their first level, or have left all edges."""
     leaving(monkeypatch, ALL if left == "all" else half(plain), 2)
     result = mined(rows, tmp_path / "out", two_workers, bounding={"carrier": "shared-memory", "max_seconds": 1e-9})
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     assert result.manifest.bounding.bands is None
     shard_faults.assert_nothing_left(two_workers, result.manifest.run)
 
@@ -231,7 +231,7 @@ def test_a_limit_after_shards(
     monkeypatch.setattr(ShardsThenBands, "exchange", short)
     monkeypatch.setattr(_Limits, "reached", lambda self, exchanges: next(asked) >= calls)
     result = mined(rows, tmp_path / "out", two_workers)
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     found = result.manifest.bounding
     assert found.shards is not None
     assert result.manifest.unsettled <= found.shards.handed_over
@@ -253,7 +253,7 @@ def test_a_limit_among_bands(
     asked = count()
     monkeypatch.setattr(_Limits, "reached", lambda self, exchanges: next(asked) >= 2)
     result = mined(rows, tmp_path / "out", two_workers)
-    check_intervals(result, plain)
+    runs.check_intervals(result, plain)
     assert started.at("band")
 
 

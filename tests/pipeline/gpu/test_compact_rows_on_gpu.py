@@ -13,22 +13,8 @@ from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.bounding.bounding import BoundingCheckpoint
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.plan.plan import PlanFacts
-from edgemill.tasks.generate.generate import generate
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result of the CPU."""
-    return mine(rows, tmp_path_factory.mktemp("plain") / "cpu", device="cpu", partitions=1)
 
 
 @pytest.fixture

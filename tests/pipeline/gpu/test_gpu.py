@@ -21,13 +21,6 @@ from known_graphs import FACEBOOK
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
-    return folder
-
-
 WAYS: list[tuple[Any, str]] = [(1, "peel"), (3, "peel"), (8, "peel"), ("auto", "fixpoint")]
 
 

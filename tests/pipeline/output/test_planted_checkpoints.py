@@ -8,35 +8,22 @@ from typing import Any
 
 import pytest
 
-from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline import ClusterLost, Result, UsageError
 from edgemill.pipeline.checkpoint.checkpoint import FORMAT_VERSION
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.output.checkpoint_files import checked, clear_earlier, files_at, opened, seal
 from edgemill.pipeline.output.staging import LOG_NAME
-from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at
 from edgemill.tasks.storage.own_files import (
     is_own_folder,
 )
-from planted import PLANTED, given_away, make_victim, whole
-
-ALWAYS = {"every_seconds": 0.0}
+from planted import ALWAYS, PLANTED, given_away, make_victim, rows, run, whole
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
     """A folder of another user. The test fails if anything in it changes."""
     return make_victim(tmp_path)
-
-
-def rows(tmp_path: Path) -> Path:
-    generate("rmat", str(tmp_path / "rows"), files=1, seed=4, scale=8, edge_factor=6)
-    return tmp_path / "rows"
-
-
-def run(tmp_path: Path, **settings: Any) -> Result:
-    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False, "checkpoint": ALWAYS}
-    return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))
 
 
 @pytest.mark.parametrize(

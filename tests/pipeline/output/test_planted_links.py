@@ -5,11 +5,10 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from edgemill.pipeline import InputError, Result, UsageError, mine
+from edgemill.pipeline import InputError, UsageError
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.display import RunSummary
 from edgemill.pipeline.nightly.retention import keep_newest
@@ -19,7 +18,6 @@ from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.output.staging import LOG_NAME, FolderStaging, StoreStaging
 from edgemill.pipeline.report.report import write_report
 from edgemill.pipeline.results.series import Series
-from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.own_files import (
     open_own,
@@ -29,10 +27,9 @@ from edgemill.tasks.storage.own_files import (
     remove_own,
 )
 from edgemill.tasks.storage.pointer import pointer_target
-from planted import PLANTED, given_away, make_victim, whole
+from planted import PLANTED, given_away, make_victim, rows, run, whole
 
 WriteResult = Callable[..., Manifest]
-ALWAYS = {"every_seconds": 0.0}
 
 
 @pytest.fixture
@@ -43,16 +40,6 @@ def victim(tmp_path: Path) -> Path:
 
 def staging(out: Path) -> FolderStaging:
     return FolderStaging(out, overwrite=False, run_id="run")
-
-
-def rows(tmp_path: Path) -> Path:
-    generate("rmat", str(tmp_path / "rows"), files=1, seed=4, scale=8, edge_factor=6)
-    return tmp_path / "rows"
-
-
-def run(tmp_path: Path, **settings: Any) -> Result:
-    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False, "checkpoint": ALWAYS}
-    return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))
 
 
 def test_links_instead_of_leftovers_of_killed_runs(tmp_path: Path, victim: Path, write_result: WriteResult) -> None:

@@ -37,6 +37,7 @@ from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
+from vertex_programs import check_centralities
 
 WITHOUT_SOURCE = [
     name for name, entry in every_shipped().items() if "source" not in entry.vertices and not entry.needs_lambda
@@ -82,14 +83,7 @@ def test_columns_hold_what_networkx_finds(alone: Result) -> None:
     assert table["coreness"].to_pylist() == [nx.core_number(graph)[v] for v in ids]
     assert np.allclose(table["clustering"], [nx.clustering(graph, v) for v in ids], rtol=1e-14)
     assert set(table["label"].to_pylist()) < set(ids)
-    between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
-    assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
-    assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
-    hubs, authorities = nx.hits(graph)
-    assert np.allclose(table["hub"], [hubs[v] for v in ids], atol=1e-7)
-    assert np.allclose(table["authority"], [authorities[v] for v in ids], atol=1e-7)
-    far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
-    assert table["eccentricity"].to_pylist() == [far[v] for v in ids]
+    check_centralities(table, graph)
     exact = [name for name in COLUMNS if name.endswith(("error", "slack"))]
     assert all(set(table[name].to_pylist()) == {0} for name in exact)
     assert all(len(set(table[name].to_pylist())) > 3 for name in COLUMNS if name not in exact)

@@ -6,9 +6,15 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from edgemill.pipeline import Result, mine
+from edgemill.tasks.generate.generate import generate
+
+ALWAYS = {"every_seconds": 0.0}
+"""Checkpoints at each chance."""
 PLANTED: dict[str, Callable[[Path, Path], object]] = {
     "link": lambda place, victim: place.symlink_to(victim),
     "dangling link": lambda place, victim: place.symlink_to(victim / "nothing"),
@@ -43,3 +49,15 @@ def given_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _refuse(*_: object, **__: object) -> None:
     raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def rows(tmp_path: Path) -> Path:
+    """A small graph."""
+    generate("rmat", str(tmp_path / "rows"), files=1, seed=4, scale=8, edge_factor=6)
+    return tmp_path / "rows"
+
+
+def run(tmp_path: Path, **settings: Any) -> Result:
+    """Mine it in two shards, with checkpoints at each chance."""
+    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False, "checkpoint": ALWAYS}
+    return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))

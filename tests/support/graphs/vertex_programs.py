@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -119,3 +120,16 @@ def arrays(block: Block) -> list[Any]:
     listed = [block.number, block.sources, rows.offsets, rows.source, rows.weight, block.times]
     plain = [block.group, block.vertices, block.view, block.symmetric, block.mutual]
     return [None if one is None else (one.dtype, one.tolist()) for one in listed] + plain
+
+
+def check_centralities(table: pa.Table, graph: Any) -> None:
+    """The columns of `betweenness`, `distances` and `hits` are what NetworkX finds."""
+    ids = table["id"].to_pylist()
+    between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
+    assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
+    assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
+    hubs, authorities = nx.hits(graph)
+    assert np.allclose(table["hub"], [hubs[v] for v in ids], atol=1e-7)
+    assert np.allclose(table["authority"], [authorities[v] for v in ids], atol=1e-7)
+    far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
+    assert table["eccentricity"].to_pylist() == [far[v] for v in ids]

@@ -43,6 +43,17 @@ def vertex_column(result: Result, name: str) -> dict[Any, int]:
     return dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
 
 
+def check_intervals(result: Result, plain: Result) -> None:
+    """Each interval contains λ."""
+    assert not result.converged
+    low, high = column(result, "lambda_low"), column(result, "lambda_high")
+    exact = column(plain, "lambda")
+    assert low.keys() == exact.keys()
+    assert all(low[edge] <= lam <= high[edge] for edge, lam in exact.items())
+    assert result.manifest.unsettled == sum(low[edge] < high[edge] for edge in low) > 0
+    assert verify(result.path).ok
+
+
 def flaws(out: Any, rows: Any = None) -> list[str]:
     """What `verify` finds wrong with a result."""
     return [f"{name}: {detail}" for name, ok, detail in verify(out, rows).checks if not ok]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -18,6 +19,19 @@ from edgemill.tasks.shards.assignment import ShardAssignment
 from edgemill.tasks.shards.streams import SortedEdges, send_edges, sort_edges
 
 Edge = tuple[int, int]
+
+
+def shapes(pages: int, members: int) -> dict[str, list[Edge]]:
+    """Graphs of one shape each: a book of so many pages, a clique of so many members."""
+    return {
+        "one edge": [(0, 1)],
+        "triangle": [(0, 1), (0, 2), (1, 2)],
+        "star": [(0, leaf) for leaf in range(1, 40)],
+        "wheel": [(0, rim) for rim in range(1, 30)] + [(rim, rim % 29 + 1) for rim in range(1, 30)],
+        "hub and its book": [(0, 1)] + [(end, 2 + page) for page in range(pages) for end in (0, 1)],
+        "clique": list(combinations(range(members), 2)),
+        "cliques in a chain": [(7 * k + u, 7 * k + v) for k in range(4) for u, v in combinations(range(8), 2)],
+    }
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,19 +22,10 @@ from edgemill.tasks.shards import answers, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
 from edgemill.tasks.shards.streams import EdgeStream, sort_edges
 from oracles import brute_force_support, simple_edges
-from shard_edges import Edge, Sharded, buckets_of, numbers, shard
+from shard_edges import Edge, Sharded, buckets_of, numbers, shapes, shard
 from sharding import drawn
 
-SHAPES: dict[str, list[Edge]] = {
-    "no edge": [],
-    "one edge": [(0, 1)],
-    "triangle": [(0, 1), (0, 2), (1, 2)],
-    "star": [(0, leaf) for leaf in range(1, 40)],
-    "wheel": [(0, rim) for rim in range(1, 30)] + [(rim, rim % 29 + 1) for rim in range(1, 30)],
-    "hub and its book": [(0, 1)] + [(end, page) for page in range(2, 200) for end in (0, 1)],
-    "clique": list(combinations(range(40), 2)),
-    "cliques in a chain": [(7 * k + u, 7 * k + v) for k in range(4) for u, v in combinations(range(8), 2)],
-}
+SHAPES = {"no edge": [], **shapes(198, 40)}
 
 
 def graph_of(edges: Sequence[Edge], buckets: int) -> OrderedGraph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from edgemill.tasks.shards import (
     peel_shards,
 )
 from oracles import brute_force_lambda, simple_edges
+from shard_edges import shapes
 from sharding import (
     Edge,
     Reordering,
@@ -42,15 +42,7 @@ from sharding import (
     shard_edges,
 )
 
-SHAPES: dict[str, list[Edge]] = {
-    "one edge": [(0, 1)],
-    "triangle": [(0, 1), (0, 2), (1, 2)],
-    "star": [(0, leaf) for leaf in range(1, 40)],
-    "wheel": [(0, rim) for rim in range(1, 30)] + [(rim, rim % 29 + 1) for rim in range(1, 30)],
-    "hub and its book": [(0, 1)] + [(end, page) for page in range(2, 60) for end in (0, 1)],
-    "clique": list(combinations(range(14), 2)),
-    "cliques in a chain": [(7 * k + u, 7 * k + v) for k in range(4) for u, v in combinations(range(8), 2)],
-}
+SHAPES = shapes(58, 14)
 """Ties: all edges of a wheel's rim, of a clique and of a book leave in one round."""
 
 

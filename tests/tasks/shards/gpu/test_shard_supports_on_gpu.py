@@ -23,21 +23,11 @@ from edgemill.tasks.shards.edges import SupportedEdges
 from edgemill.tasks.shards.gpu import warm
 from edgemill.tasks.shards.group_edges import build_group_edges
 from oracles import brute_force_support, simple_edges
-from shard_edges import Edge, Sharded, buckets_of, numbers, shard
+from shard_edges import Edge, Sharded, buckets_of, numbers, shapes, shard
 from sharding import drawn
 
 pytestmark = pytest.mark.gpu
-SHAPES: dict[str, list[Edge]] = {
-    "no edge": [],
-    "one edge": [(0, 1)],
-    "triangle": [(0, 1), (0, 2), (1, 2)],
-    "star": [(0, leaf) for leaf in range(1, 40)],
-    "wheel": [(0, rim) for rim in range(1, 30)] + [(rim, rim % 29 + 1) for rim in range(1, 30)],
-    "hub and its book": [(0, 1)] + [(end, page) for page in range(2, 1500) for end in (0, 1)],
-    "clique": list(combinations(range(40), 2)),
-    "cliques in a chain": [(7 * k + u, 7 * k + v) for k in range(4) for u, v in combinations(range(8), 2)],
-    "a large clique": list(combinations(range(300), 2)),
-}
+SHAPES = {"no edge": [], **shapes(1498, 40), "a large clique": list(combinations(range(300), 2))}
 
 
 def graph_of(edges: list[Edge], buckets: int) -> OrderedGraph:
