@@ -92,7 +92,7 @@ print(json.dumps(found))
         trials("the disk of the output is full", "refused")
     assert (last[0], last[2]) == (0, False)
     # the report is larger than the disk
-    assert "report" in last[1]
+    assert "report" in last[1] and "no room left" in last[1]
 
 
 @pytest.mark.slow

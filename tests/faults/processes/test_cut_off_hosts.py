@@ -118,7 +118,7 @@ def test_a_worker_host_is_cut_off(rows: Path, tmp_path: Path, network: Network, 
     second = ["--output", str(tmp_path / "second"), "--scheduler", network.address]
     done = ended(*network.client.inside, *strike, *words, *second, **SOON)
     assert done.returncode == 0, done.stderr
-    assert f"tls://{lost.address}" in network.log.read_text()
+    assert f"Remove worker addr: tls://{lost.address}:" in network.log.read_text()
     assert same(Result(tmp_path / "second"), plain)
     trials("a worker's host is cut off from the network", "same")
 

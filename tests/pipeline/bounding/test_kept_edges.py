@@ -77,7 +77,7 @@ def test_the_next_run_goes_on(
 ) -> None:
     out = tmp_path / "out"
     notes = ended(stage, rows, out)
-    assert str(place(out)) in notes
+    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
     files = sorted(entry.name for entry in place(out).iterdir())
     assert len(files) == 2  # one takes the place of the other
     assert files[0].startswith(f"{kept}-")
@@ -119,7 +119,7 @@ def test_a_run_that_keeps_no_more(ended: Callable[..., list[str]], rows: Path, t
     assert told in notes
     assert not any("the checkpoint is in" in note for note in notes)
     notes = ended("triangulating.triangulate", rows, out)
-    assert str(place(out)) in notes
+    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
     assert "partition" not in stages(run(rows, out))
 
 

@@ -126,7 +126,7 @@ def test_summary_of_a_result(tmp_path: Path, write_result: WriteResult) -> None:
 def test_summary_of_a_run_cut_short(tmp_path: Path, write_result: WriteResult) -> None:
     high = LambdaRecord(max=7, sum=9, histogram=[(1, 2), (7, 1)])
     manifest = write_result(tmp_path, converged=False, unsettled=1, lambda_high=high)
-    assert "1 edges" in shown(manifest)
+    assert "NOT CONVERGED: 1 edges" in shown(manifest)
     assert "lambda max  1 to 7" in summary_lines(manifest, "OUT")
 
 
