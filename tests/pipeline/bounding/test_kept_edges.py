@@ -18,7 +18,7 @@ from edgemill.pipeline.monitor.status import status_of
 from edgemill.tasks.generate.generate import generate
 
 ALWAYS = {"every_seconds": 0.0}
-BEFORE = [("partitioning.partition", "edges"), ("triangulating.triangulate", "owned")]
+BEFORE = [("partitioning.partition", "edges"), ("partitioning.triangulate", "owned")]
 """A stage, and what is kept when it starts."""
 
 
@@ -114,17 +114,17 @@ def test_a_run_that_keeps_no_more(ended: Callable[..., list[str]], rows: Path, t
     """It reports that: a repeated run with as little time would end in the same way."""
     out = tmp_path / "out"
     ended("partitioning.partition", rows, out)
-    notes = ended("triangulating.triangulate", rows, out, checkpoint={"every_seconds": 300.0})
+    notes = ended("partitioning.triangulate", rows, out, checkpoint={"every_seconds": 300.0})
     told = f"the checkpoint of an earlier run is in {place(out)}: the same command resumes from it"
     assert told in notes
     assert not any("the checkpoint is in" in note for note in notes)
-    notes = ended("triangulating.triangulate", rows, out)
+    notes = ended("partitioning.triangulate", rows, out)
     assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
     assert "partition" not in stages(run(rows, out))
 
 
 def test_a_run_that_keeps_nothing(ended: Callable[..., list[str]], rows: Path, tmp_path: Path) -> None:
-    notes = ended("triangulating.triangulate", rows, tmp_path / "out", checkpoint={"every_seconds": 300.0})
+    notes = ended("partitioning.triangulate", rows, tmp_path / "out", checkpoint={"every_seconds": 300.0})
     assert not any("kept" in note for note in notes)
     assert not place(tmp_path / "out").exists()
 
@@ -147,7 +147,7 @@ def test_damage(ended: Callable[..., list[str]], rows: Path, tmp_path: Path, sta
 @pytest.mark.slow
 def test_another_input(ended: Callable[..., list[str]], rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    ended("triangulating.triangulate", rows, out)
+    ended("partitioning.triangulate", rows, out)
     file = sorted(rows.glob("*.parquet"))[0]
     pq.write_table(pq.read_table(file).slice(1), file)
     result = run(rows, out)

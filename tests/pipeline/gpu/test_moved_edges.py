@@ -99,7 +99,7 @@ def test_a_run_in_parts(rows: Path, plain: Result, moves: list[int], tmp_path: P
     assert moves and set(moves) == {6}
 
 
-@pytest.mark.parametrize("stage", ["triangulating.triangulate", "publishing.collect_results"])
+@pytest.mark.parametrize("stage", ["partitioning.triangulate", "publishing.collect_results"])
 def test_edges_move_again_when_a_run_goes_on(
     rows: Path, plain: Result, moves: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: str
 ) -> None:
