@@ -35,8 +35,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import BANDS_PER_WORKER, Bands, CoarseFilter
 from edgemill.tasks.bands.sums import Sums
 from edgemill.tasks.bound.peel import peel
-from edgemill.tasks.graph.subgraph import build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.graph import build_subgraph, count_triangles
 from edgemill.tasks.shards import MemoryCarrier
 
 GRAPHS = "cnr-2000,uk-2007-05_100000,ego-Twitter_combined,rmat16,rmat18"

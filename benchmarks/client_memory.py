@@ -37,7 +37,7 @@ from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 GRAPHS = "rmat14,rmat16,rmat18,cliques400,cliques40000"
 

@@ -30,8 +30,7 @@ from edgemill.pipeline.stages.partitioning import partition
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.graph.subgraph import build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.graph import build_subgraph, count_triangles
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks

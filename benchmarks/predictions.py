@@ -26,7 +26,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, SourceProgram
 from edgemill.tasks.programs.batches import run_batches
-from edgemill.tasks.programs.batches.forecast import Forecast
+from edgemill.tasks.programs.batches.running import Forecast
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.programs.shipped.distances import Distances
 from edgemill.tasks.programs.warm import warm_program

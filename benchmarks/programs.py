@@ -37,7 +37,7 @@ from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import AnyProgram, Block, Outcome, SourceProgram, delivery, run_program
 from edgemill.tasks.programs.batches import run_batches
-from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.batches.running import drawn_sources
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.clustering import LocalClustering

@@ -24,7 +24,7 @@ from benchmarks.common.command import CommandRun, Layout, run_command
 from benchmarks.common.graphs import Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, millions, seconds, span
 from edgemill.kernels.runtime.warm import warm
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 STAGES = ("compile", "read", "number", "partition", "triangulate", "bound", "extract", "publish")
 

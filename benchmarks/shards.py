@@ -21,11 +21,9 @@ from benchmarks.kernels import owned_edges
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bound.peel import peel
-from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.graph import Subgraph, build_subgraph, count_triangles
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges
-from edgemill.tasks.shards.building import build_group
-from edgemill.tasks.shards.peeling import Peeling
+from edgemill.tasks.shards.peeling import Peeling, build_group
 
 GRAPHS = "rmat14,rmat16,rmat18,cnr-2000,uk-2007-05_100000,ego-Twitter_combined"
 HEAD = (

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
         StoreLost,
         UsageError,
     )
-    from ..tasks.programs.edges.program import EdgeProgram
     from ..tasks.programs.program import (
         Best,
         Column,
         Cost,
         EdgeFacts,
+        EdgeProgram,
         Program,
         Top,
         Totals,
@@ -134,7 +134,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Column": "..tasks.programs.program",
     "Cost": "..tasks.programs.program",
     "EdgeFacts": "..tasks.programs.program",
-    "EdgeProgram": "..tasks.programs.edges.program",
+    "EdgeProgram": "..tasks.programs.program",
     "Diff": ".compare.diff",
     "Group": ".results.lookup",
     "GraphFigures": ".estimates.figures",

@@ -14,9 +14,7 @@ from . import ingest
 from .bound.intervals import Intervals
 from .bound.peel import peel, peel_intervals
 from .device import MemorySpace
-from .graph.subgraph import build_subgraph
-from .graph.triangulate import count_triangles
-from .graph.whole_graph import whole_graph
+from .graph import build_subgraph, count_triangles, whole_graph
 from .ids import order
 from .ingest import OwnedEdges
 from .ingest.reading import IdRows

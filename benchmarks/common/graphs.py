@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 
 from benchmarks import ROOT
 from benchmarks.common.id_rows import id_rows
-from edgemill.tasks.generate import generate
-from edgemill.tasks.generate import kinds as graph_kinds
+from edgemill.tasks import generate
+from edgemill.tasks import generate as graph_kinds
 
 CACHE = Path(tempfile.gettempdir()) / f"edgemill-benchmarks-{os.getuid()}"
 """Default folder of generated graphs."""

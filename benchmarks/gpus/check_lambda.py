@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from edgemill.tasks.graph.whole_graph import WholeGraph
+from edgemill.tasks.graph import WholeGraph
 
 _CHUNK = 2**27
 """Edges that are searched at once."""

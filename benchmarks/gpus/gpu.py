@@ -38,7 +38,7 @@ from edgemill.kernels.gpu.peel import Rounds
 from edgemill.kernels.gpu.whole_graph import WholePeeling
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.device import MemorySpace, move_arrays
-from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
+from edgemill.tasks.graph import WholeGraph, whole_graph
 from edgemill.tasks.ingest import OwnedEdges, owned_to_device
 
 HEAD = (

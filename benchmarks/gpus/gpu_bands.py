@@ -31,9 +31,8 @@ from edgemill.kernels.filters import EDGE_WORK, Frontier, Removed
 from edgemill.kernels.graph import IntArray, Topology
 from edgemill.tasks.bands.copies import graph_copy
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
-from edgemill.tasks.bands.peeling import peel_band
-from edgemill.tasks.bands.state import BandState
-from edgemill.tasks.graph.whole_graph import whole_graph
+from edgemill.tasks.bands.peeling import BandState, peel_band
+from edgemill.tasks.graph import whole_graph
 
 HEAD = (
     "scale",

@@ -34,10 +34,8 @@ from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu.runtime import source
 from edgemill.kernels.gpu.shards import rows as shard_rows
 from edgemill.tasks.bound.peel import peel
-from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.graph import Subgraph, build_subgraph, count_triangles
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
-from edgemill.tasks.shards.edges import ShardEdges
 from edgemill.tasks.shards.gpu.groups import peel_groups_on_gpu
 from edgemill.tasks.shards.gpu.shard import (
     ShardOnGpu,
@@ -46,6 +44,7 @@ from edgemill.tasks.shards.gpu.shard import (
     open_shard_mailbox,
     peel_shards_on_gpu,
 )
+from edgemill.tasks.shards.group_edges import ShardEdges
 
 HEAD = (
     "scale",

@@ -33,10 +33,9 @@ from benchmarks.common.graphs import Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, millions, seconds
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
-from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
-from edgemill.tasks.update.estimating import estimate_work
+from edgemill.tasks.bound.peel import find_lambda, find_triangles
 from edgemill.tasks.update.order import Order, find_violation, order_of
-from edgemill.tasks.update.updating import MOST, update_order
+from edgemill.tasks.update.updating import MOST, estimate_work, update_order
 from edgemill.tasks.update.warm import warm_updates
 
 GRAPHS = "cnr-2000,uk-2007-05_100000,actor-collaboration,rmat18"

@@ -30,7 +30,7 @@ from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.program_sections import section_of
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
-from edgemill.tasks.inputs.formats.formats import every_format
+from edgemill.tasks.inputs.formats.input_format import every_format
 from edgemill.tasks.publish.result_columns import EDGES, VERTICES, ResultColumn
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tasks.bound.peel import Peeled
-from ...tasks.graph.subgraph import Subgraph
+from ...tasks.graph import Subgraph
 from ...tasks.ids.order import offsets
 from ...tasks.ingest import OwnedRows
 from ...tasks.storage.array_files import StoredFile
@@ -81,7 +81,7 @@ def _schedule(context: BoundingContext, plan: Plan) -> Schedule:
             from .shards_then_bands import ShardsThenBands  # imports shards and bands, and their kernels
 
             return ShardsThenBands(context, resident, plan.bands_at, plan.bands_on)
-        from .shard_peeling import PeelShards  # imports shards and their kernels
+        from .shard_peeling import PeelShards  # imports kernels
 
         return PeelShards(context, resident)
     if plan.method in ("band", "fixpoint"):
@@ -203,13 +203,13 @@ class BoundingCheckpoint:
 
 
 def _store(url: str, options: Mapping[str, Any], state: Any) -> StoredFile:
-    from ...tasks.bounding_values import store  # imports shards and their kernels
+    from ...tasks.checkpoint_values import store  # imports kernels
 
     return store(getattr(state, "kept", state), url, options)
 
 
 def _restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
-    from ...tasks.bounding_values import restore
+    from ...tasks.checkpoint_values import restore
 
     return restore(stored, options)
 

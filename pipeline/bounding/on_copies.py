@@ -17,7 +17,7 @@ from ...tasks.bound.bisection import Halves, bisection_intervals, halve_bands, s
 from ...tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from ...tasks.bound.intervals import Intervals
 from ...tasks.bound.shared import Iteration
-from ...tasks.graph.subgraph import Subgraph
+from ...tasks.graph import Subgraph
 from ..cluster.carriers import Communicator
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter

@@ -26,13 +26,12 @@ from ...tasks.bands.copies import (
     share_copy,
 )
 from ...tasks.bands.filtering import CoarseFilter, FilterFigures
-from ...tasks.bands.peeling import peel_band
-from ...tasks.bands.state import BandState, band_intervals
+from ...tasks.bands.peeling import BandState, band_intervals, peel_band
 from ...tasks.bands.sums import sums_over
 from ...tasks.bands.warm import warm_bands, warm_bands_on_gpu
 from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.errors import ClusterLost, StateLost, UsageError
-from ...tasks.graph.triangulate import count_triangles
+from ...tasks.graph import count_triangles
 from ...tasks.shards import Carrier
 from ...tasks.shards.carriers.gpu_memory import GpuMemoryCarrier, between_gpus
 from ..cluster.carriers import CarrierSetting, Communicator

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ...tasks.bound.peel import Peeled, peel, peel_intervals
 from ...tasks.errors import StateLost
-from ...tasks.graph.subgraph import PartitionCounts, Subgraph
-from ...tasks.graph.whole_graph import WholeGraph
+from ...tasks.graph import PartitionCounts, Subgraph, WholeGraph
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import leave_pool, progress_reporter
 from ..events import Events

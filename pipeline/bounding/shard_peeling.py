@@ -17,8 +17,8 @@ from ... import kernels
 from ...kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator
 from ...tasks.bound.intervals import Intervals
 from ...tasks.shards import Figures, FileAllocator, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
-from ...tasks.shards.gpu.transport_names import MAILBOXES, NCCL
-from ...tasks.shards.local_groups import peel_groups
+from ...tasks.shards.gpu.shard import MAILBOXES, NCCL
+from ...tasks.shards.peeling import peel_groups
 from ..cluster.carriers import CarrierKind, Communicator
 from ..cluster.engine import Future
 from ..cluster.this_worker import leave_pool, progress_reporter, scratch_folder

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from ...kernels.graph import MAX_LOCAL_VERTICES
+from ...tasks.bands.peeling import BandState
 from ...tasks.bands.remainder import (
     HandedOver,
     handed_intervals,
@@ -21,7 +22,6 @@ from ...tasks.bands.remainder import (
     merge_remaining,
     remaining_edges,
 )
-from ...tasks.bands.state import BandState
 from ...tasks.bound.peel import Peeled
 from ...tasks.shards import ShardState
 from ..cluster.engine import Future

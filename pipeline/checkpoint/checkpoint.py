@@ -1,6 +1,6 @@
 """The checkpoint of a run, from which the same run resumes after an interruption.
 
-A checkpoint is a folder with files of `tasks.graph_values`, one for each bucket and partition, and an index. The
+A checkpoint is a folder with files of `tasks.checkpoint_values`, one for each bucket and partition, and an index. The
 index is written last. It has its own SHA-256, those of the files, and the values they were made of. Its name is
 edges.json or owned.json for edges, graph.json for the graph, and progress.json for the state of bounding. A run does
 not use a checkpoint of another input, of other settings, of a newer format or with damage, and reports the reason.
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tasks.errors import ClusterLost, UsageError
-from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.graph import PartitionCounts
 from ...tasks.storage.array_files import DamagedFile, StoredFile
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
@@ -381,13 +381,13 @@ def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> t
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
-    from ...tasks.graph_values import store  # imports shards and their kernels
+    from ...tasks.checkpoint_values import store  # imports kernels
 
     return store(value, url, options)
 
 
 def _restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
-    from ...tasks.graph_values import restore
+    from ...tasks.checkpoint_values import restore
 
     return restore(stored, options)
 

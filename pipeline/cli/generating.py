@@ -70,7 +70,7 @@ _KINDS: dict[str, tuple[str, list[click.Option]]] = {
 
 
 def _generate(kind: str, output: str, files: int, seed: int, **parameters: Any) -> None:
-    from ...tasks.generate.generate import generate as write
+    from ...tasks.generate import generate as write
 
     paths = write(kind, output, files, seed, **parameters)
     echo(f"{kind}: {len(paths)} files in {output}")

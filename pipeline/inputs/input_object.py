@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...tasks.errors import InputAbsent, InputIncomplete, UsageError
 from ...tasks.inputs.columns import check_columns
-from ...tasks.inputs.complete import refuse_unmarked
+from ...tasks.inputs.finding import refuse_unmarked
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.writing import VALUE_COLUMNS

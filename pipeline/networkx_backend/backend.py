@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads, most_threads
-from ...tasks.bound.in_memory import find_lambda, find_triangles
+from ...tasks.bound.peel import find_lambda, find_triangles
 from ...tasks.programs import Entries, Outcome, Program, run_in_one_block
 from ...tasks.programs.shipped.coreness import Coreness
 from ...tasks.programs.shipped.pagerank import PageRank

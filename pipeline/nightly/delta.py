@@ -31,7 +31,7 @@ from ...tasks.storage.checksums import json_object
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.own_files import take_flock
 from ...tasks.storage.stores import store_errors
-from ...tasks.tables.delta_log import log_files
+from ...tasks.tables.delta import log_files
 from ..events import Events
 from ..output.manifest import OutputRecord
 from ..results.result import Result

@@ -22,13 +22,13 @@ from ...tasks.ids.id_types import from_internal
 from ...tasks.ingest.directions import DOWN, UP
 from ...tasks.inputs.columns import id_kind, is_uuid
 from ...tasks.inputs.formats.form import Form
-from ...tasks.inputs.formats.formats import is_text
+from ...tasks.inputs.formats.input_format import is_text
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source, plan_blocks
 from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
+from ...tasks.update.arcs import Arcs, Rows, rows_after
 from ...tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
-from ...tasks.update.programs.arcs import Arcs, Rows, rows_after
 from ...tasks.update.state import State
 from ..events import Events
 from ..inputs.frame_rows import FOLDER, write_rows

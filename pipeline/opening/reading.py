@@ -13,8 +13,7 @@ from ...kernels.graph import Topology
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
 from ...tasks.inputs.sources import Source, plan_blocks
-from ...tasks.update.merging import NumberedGraph
-from ...tasks.update.tables import graph_of
+from ...tasks.update.merging import NumberedGraph, graph_of
 from ..events import Events
 from ..results.result import Result
 from ..settings.models import BLOCK_ROWS, IngestSettings

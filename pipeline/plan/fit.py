@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.errors import OutOfRoom
-from ...tasks.estimate.counting import EstimatedCount
+from ...tasks.estimate.sampling import EstimatedCount
 from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.passwords import without_passwords

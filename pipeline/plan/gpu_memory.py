@@ -29,7 +29,7 @@ HALVES_BYTES = 3 * ARRIVED_BYTES
 """Bytes of a half while the halves of all buckets are merged: sent, received, and merged."""
 MERGING_BYTES, MERGED_AT_ONCE = 100, 2**26
 """Bytes of a half while it is merged, besides these, and the halves that are merged at once
-(tasks/shards/gpu/merged_edges.py).
+(tasks/shards/group_edges.py).
 """
 CLOSING_BYTES = 28
 """Bytes of an owned edge while the owned edges of all buckets are merged: 8 received, 8 joined, and 12 sorted."""

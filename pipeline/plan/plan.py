@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
+from ...tasks.ingest.blocks import PART_BYTES
 from ...tasks.ingest.packed import has_dense_ids
-from ...tasks.ingest.string_codes import PART_BYTES
 from ...tasks.inputs.sources import Block, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES

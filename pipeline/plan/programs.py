@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ...tasks.programs import AnyProgram, EdgeProgram, Program
 from ...tasks.programs.orders.calls import takes_weights
 from ...tasks.programs.program import Cost, View
+from ...tasks.programs.streaming import FILL as DEVICE_FILL
+from ...tasks.programs.streaming import VERTEX_BYTES as DEVICE_VERTEX_BYTES
 from ...tasks.programs.streaming import StreamCost
-from ...tasks.programs.streaming.placing import FILL as DEVICE_FILL
-from ...tasks.programs.streaming.placing import VERTEX_BYTES as DEVICE_VERTEX_BYTES
 from ..cluster.execution import Capacity
 from ..messages.wording import format_bytes
 from ..programs.making import program_of, topology_limit

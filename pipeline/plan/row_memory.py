@@ -6,7 +6,7 @@ from math import expm1
 
 from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.ids.order import fits_table
-from ...tasks.ingest.string_codes import PART_BYTES
+from ...tasks.ingest.blocks import PART_BYTES
 from ...tasks.inputs.sources import Source
 
 ROW_BYTES = 50

@@ -97,7 +97,7 @@ class Layout:
 
     def _streamed(self) -> int:
         """Each bucket is streamed past each group, in waves of as many batches as there are groups."""
-        from ..stages.sharding import make_batches  # imports shards and their kernels
+        from ..stages.sharding import make_batches  # imports kernels
 
         waves = len(make_batches([self.edges // max(1, self.buckets)] * self.buckets, self.partitions))
         at_once = min(self.partitions, waves)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...tasks.ingest import range_cuts
+from ...tasks import partition
 from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Entries, delivery
@@ -71,10 +71,10 @@ def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) ->
     """Ranges of ids with about equal work, one for each worker that has enough work."""
     sizes = engine.peek(degrees, _sizes)
     groups = program_blocks(engine.refresh_workers(), sum(entries for entries, _ in sizes))
-    targets = range_cuts.cut_targets([entries + VERTEX_WORK * vertices for entries, vertices in sizes], groups)
+    targets = partition.cut_targets([entries + VERTEX_WORK * vertices for entries, vertices in sizes], groups)
     starts = buckets.starts.tolist()
     cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])
-    return range_cuts.range_partitioner(engine.gather(cuts))
+    return partition.range_partitioner(engine.gather(cuts))
 
 
 def cut_graph(
@@ -133,4 +133,4 @@ def _sizes(degrees: BucketDegrees) -> tuple[int, int]:
 
 
 def _cuts(degrees: BucketDegrees, first: int, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-    return range_cuts.cuts_within(degrees.degree + VERTEX_WORK, first, targets)
+    return partition.cuts_within(degrees.degree + VERTEX_WORK, first, targets)

@@ -14,7 +14,7 @@ import numpy as np
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import type_name
 from ...tasks.ids.typed import parse_ids
-from ...tasks.ingest.lookup import numbers_of
+from ...tasks.ingest.numbering import numbers_of
 from ...tasks.inputs.sources import Source
 from ...tasks.programs import AnyProgram, EdgeProgram, Outcome
 from ...tasks.programs.orders.calls import needs_weights

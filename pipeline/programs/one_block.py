@@ -24,8 +24,8 @@ from ...tasks.programs.shipped.pagerank import PageRank
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.shards import MemoryCarrier
+from ...tasks.update.earlier_values import components_after, ranks_to_start, search_after
 from ...tasks.update.merging import Change
-from ...tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
 from ..events import Events
 from ..output.manifest import ProgramRecord
 from ..results.result import Result

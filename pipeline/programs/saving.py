@@ -183,12 +183,12 @@ def _index(name: str) -> str:
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
-    from ...tasks.program_values import store  # imports programs and their kernels
+    from ...tasks.checkpoint_values import store  # imports kernels
 
     return store(value, url, options)
 
 
 def _restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
-    from ...tasks.program_values import restore
+    from ...tasks.checkpoint_values import restore
 
     return restore(stored, options)

@@ -142,7 +142,7 @@ def _run(run: RunContext) -> tuple[Made, Checkpoint]:
         graph = find_graph(run, checkpoint)
         find_vertices(engine, settings, run.source, graph.buckets)  # an unknown id ends the run early
         if settings.programs.vertex_programs:
-            from ..programs.results import refuse_large_table  # imports programs and their kernels
+            from ..programs.results import refuse_large_table  # imports kernels
 
             refuse_large_table(settings, int(graph.buckets.starts[-1]))
         joined = None
@@ -236,7 +236,7 @@ def warm_workers(run: RunContext) -> None:
                 own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands
                 reports = engine.on_every_worker(warm, *own)
             if plan.in_shards:
-                from ...tasks.shards import warm_shards  # imports shards and their kernels
+                from ...tasks.shards import warm_shards  # imports kernels
 
                 engine.on_every_worker(warm_shards, engine.capacity.kernel_threads)
             if plan.in_bands or plan.bands_on > 1:

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...tasks.errors import StateLost
-from ...tasks.graph.subgraph import PartitionCounts
-from ...tasks.graph.triangulate import count_triangles
+from ...tasks.graph import PartitionCounts, count_triangles
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..nightly.night import refuse_few_edges
 from ..opening.context import RunContext
@@ -123,7 +122,7 @@ def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> 
 
 
 def _build_shards(run: RunContext, numbered: _Numbered) -> Graph:
-    from ..stages import sharding  # imports shards and their kernels
+    from ..stages import sharding  # imports kernels
 
     engine, events, plan = run.engine, run.events, run.plan
     ordered = partitioning.order(engine, events, numbered.buckets, run.space)

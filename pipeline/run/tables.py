@@ -51,8 +51,8 @@ from ..stages.publishing import (
 )
 
 if TYPE_CHECKING:
+    from ...tasks.update.arcs import Arcs
     from ...tasks.update.order import Order
-    from ...tasks.update.programs.arcs import Arcs
     from ..programs.running import ProgramResults
     from ..programs.saving import KeptPrograms
 
@@ -138,7 +138,7 @@ def _arcs(run: RunContext, engine: Engine, graph: Graph) -> Arcs | None:
     is_read = run.settings.programs.vertex_programs and (directed or weighted)
     if not (run.keeps_state and is_read) or len(graph.subgraphs) > 1:
         return None
-    from ...tasks.update.programs.arcs import Arcs
+    from ...tasks.update.arcs import Arcs
 
     return Arcs.of(engine.gather(graph.buckets.edges), directed, weighted)
 
@@ -207,7 +207,7 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
         bounded = bound(context, run.plan, progress)
         unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
         if graph.supports:
-            from ..stages.sharding import collect_intervals  # imports shards and their kernels
+            from ..stages.sharding import collect_intervals  # imports kernels
 
             results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
         else:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
-from ...tasks.inputs.formats.formats import format_names
+from ...tasks.inputs.formats.input_format import format_names
 from ...tasks.publish.result_columns import EDGES, VERTICES
 from ...tasks.publish.result_columns import names_of as column_names
 from ...tasks.storage.locations import normalized, tidy_path

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...tasks import dense
 from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, Sums
 from ...tasks.device import MemorySpace
-from ...tasks.graph.triangulate import count_triangles
+from ...tasks.graph import count_triangles
 from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
 from ..events import Events

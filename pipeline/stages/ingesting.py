@@ -19,7 +19,7 @@ from ...tasks.ids.identity import Ids
 from ...tasks.ingest import BucketIds
 from ...tasks.ingest.blocks import BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
-from ...tasks.ingest.lookup import ids_of
+from ...tasks.ingest.numbering import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
 from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source, refuse_other_counts

@@ -13,9 +13,7 @@ from operator import attrgetter
 
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
-from ...tasks.graph.subgraph import PartitionCounts, build_subgraph
-from ...tasks.graph.triangulate import count_triangles
-from ...tasks.graph.whole_graph import whole_graph
+from ...tasks.graph import PartitionCounts, build_subgraph, count_triangles, whole_graph
 from ..events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets

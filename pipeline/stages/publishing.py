@@ -16,18 +16,16 @@ from ...tasks import ingest
 from ...tasks.bound.intervals import Intervals
 from ...tasks.dense import BucketGroups
 from ...tasks.device import MemorySpace, move_arrays
-from ...tasks.graph.subgraph import Subgraph
+from ...tasks.graph import Subgraph
 from ...tasks.ids.identity import Ids, Kind
 from ...tasks.ingest import OwnedRows
 from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.messages import Bundle
 from ...tasks.publish import lambda_columns as publish
-from ...tasks.publish.columns import EdgeValues
+from ...tasks.publish.columns import EdgeValues, answer_names, join_names
 from ...tasks.publish.dense_tables import write_groups
-from ...tasks.publish.early import encode_known, known_edges
 from ...tasks.publish.encoded import EncodedColumns
-from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
-from ...tasks.publish.names import answer_names, join_names
+from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices, encode_known, known_edges
 from ...tasks.publish.result_columns import VERTICES
 from ...tasks.publish.tables import TableColumn, finish_edges, value_column, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat

@@ -16,7 +16,7 @@ from typing import Any
 from ...tasks.device import MemorySpace
 from ...tasks.ingest import OwnedRows
 from ...tasks.messages import Bundle
-from ...tasks.shards import answers, group_edges, streams, supports
+from ...tasks.shards import answers, group_edges, supports
 from ...tasks.shards.answers import EdgeIntervals
 from ...tasks.shards.assignment import ShardAssignment
 from ...tasks.shards.group_edges import ShardCounts
@@ -79,8 +79,8 @@ def count_triangles(graph: OrderedGraph, assignment: ShardAssignment, stage: Sta
     engine, groups = graph.engine, range(assignment.groups)
     at = _homes(engine, assignment)
     bucket_at = engine.bucket_workers(len(graph.oriented))
-    found = engine.map("sort-edges", streams.sort_edges, [(own,) for own in graph.oriented], bucket_at)
-    sent = send(engine, "send-edges", "closing", streams.send_edges, [(own, assignment) for own in found], bucket_at)
+    found = engine.map("sort-edges", supports.sort_edges, [(own,) for own in graph.oriented], bucket_at)
+    sent = send(engine, "send-edges", "closing", supports.send_edges, [(own, assignment) for own in found], bucket_at)
     holding = engine.for_tasks(len(groups)).for_partitions()
     owners = [(g, assignment, _group_space(engine)) for g in groups]
     closing = exchange(holding, "closing", sent, supports.collect_owned_edges, owners, at)

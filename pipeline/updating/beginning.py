@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ...tasks.errors import EdgemillError, UsageError
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
+from ...tasks.update.arcs import Arcs
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
-from ...tasks.update.programs.arcs import Arcs
 from ...tasks.update.state import State, read_state, write_state
 from ...tasks.update.state_index import NoState, has_state, is_unfinished
 from ..events import Events
@@ -287,7 +287,7 @@ def batch_for(settings: Settings, base: Result, insert: InputObject | None, dele
     state = state_for_programs(settings, base)
     if state is None or settings.input.weight_column is None:
         return BatchInput(base, insert, delete, state)
-    from ..programs.making import refuses_negative_weights  # imports programs and their kernels
+    from ..programs.making import refuses_negative_weights  # imports kernels
 
     return BatchInput(base, insert, delete, state, refuses_negative_weights(settings))
 

@@ -87,7 +87,7 @@ def supports_follow(change: Change, base: Result, support: NDArray[np.int32]) ->
 
 def is_large(change: Change) -> bool:
     """Whether so much has changed that a run replays samples before it decides."""
-    from ...tasks.update.estimating import FEWEST  # loads the kernels
+    from ...tasks.update.updating import FEWEST  # loads the kernels
 
     return change.size > max(FEWEST, SAMPLED_FROM * change.before.edges)
 
@@ -97,7 +97,7 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     most = decision.most_work
     if most is None or order is None or not change.size:
         return decision
-    from ...tasks.update.estimating import estimate_work
+    from ...tasks.update.updating import estimate_work
     from ...tasks.update.warm import warm_updates
 
     warm_updates(threads)

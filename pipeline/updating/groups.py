@@ -19,9 +19,8 @@ from ...kernels.cpu.nest import nest_with_forest
 from ...kernels.graph import Topology
 from ...kernels.runtime.threads import kernel_threads
 from ...tasks import dense
-from ...tasks.dense.earlier import EarlierGroups, GroupTables, earlier_groups
-from ...tasks.dense.one_bucket import dn_edges_among, tree_of, triangles_by_id
-from ...tasks.dense.regrouping import ChangedEdges, Regrouped, regroup
+from ...tasks.dense.groups import dn_edges_among, tree_of, triangles_by_id
+from ...tasks.dense.regrouping import ChangedEdges, EarlierGroups, GroupTables, Regrouped, earlier_groups, regroup
 from ...tasks.device import MemorySpace
 from ...tasks.messages import collect
 from ...tasks.publish import lambda_columns as publish

@@ -27,8 +27,7 @@ from ...tasks.publish.dense_tables import GroupTable, group_tables, write_group_
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
-from ...tasks.storage.folders import folder_at
-from ...tasks.storage.taking_over import take_over
+from ...tasks.storage.folders import folder_at, take_over
 from ...tasks.update.merging import NumberedGraph
 from ..opening.reading import chunks
 from ..output.manifest import Manifest, OutputRecord

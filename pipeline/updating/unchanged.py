@@ -19,8 +19,7 @@ from ...tasks.errors import EdgemillError, StoreLost
 from ...tasks.inputs.digests import file_digests
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.writing import OutputFile
-from ...tasks.storage.folders import Folder, folder_at
-from ...tasks.storage.taking_over import take_over
+from ...tasks.storage.folders import Folder, folder_at, take_over
 from ...tasks.update.state_index import FOLDER, NoState, carry_state, has_state
 from ..events import Events
 from ..messages.exits import message

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
+from ...tasks.update.arcs import Arcs
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
-from ...tasks.update.programs.arcs import Arcs
 from ...tasks.update.state import State
 from ..nightly.track_assignment import Buckets, assign_tracks
 from ..opening.context import Call

@@ -15,12 +15,10 @@ from ... import kernels
 from ...kernels.graph import IntArray, LongArray, Topology
 from ..device import MemorySpace
 from ..errors import InternalError
-from ..graph.subgraph import Subgraph
-from ..graph.whole_graph import WholeGraph
+from ..graph import Subgraph, WholeGraph
 from ..ingest import OwnedEdges
 from ..messages import Payload
-from ..shards.carriers.all_gather import all_gather
-from ..shards.carriers.carrier import Carrier
+from ..shards.carriers.carrier import Carrier, all_gather
 from ..shards.carriers.gpu_memory import send_all
 from .sums import sums_over
 

@@ -21,12 +21,12 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..bound.intervals import Intervals
 from ..bound.peel import Peeled
 from ..errors import InternalError
-from ..graph.subgraph import PartitionCounts, Subgraph
+from ..graph import PartitionCounts, Subgraph
 from ..messages import Payload
 from ..shards.assignment import ShardAssignment
-from ..shards.edges import ShardEdges
+from ..shards.group_edges import ShardEdges
 from ..shards.state import Figures, ShardState
-from .state import BandState
+from .peeling import BandState
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least
 from ...kernels.filters import PlainChanges
 from ...kernels.runtime.cache import compiling
 from ..device import MemorySpace
-from ..graph.whole_graph import whole_graph
+from ..graph import whole_graph
 from ..shards.carriers.carrier import MemoryCarrier
 from ..warm import whole_cliques
 from .copies import graph_copy
 from .filtering import CoarseFilter
-from .peeling import peel_band
-from .state import BandState, band_intervals
+from .peeling import BandState, band_intervals, peel_band
 from .sums import Sums
 
 

@@ -1,5 +1,4 @@
 """λ of a graph that a worker holds whole: by peeling, or by the methods for study, `fixpoint` and `bisection`.
 
 May import `kernels`, `graph`, `bands`, `ingest`, `ids`, `messages`, `device` and `errors`. Start with `peel`.
-`in_memory` is for graphs that are not read from files.
 """

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.graph import UNCOUNTED, IntArray, LongArray, Topology
 from ..bands.sums import Sums
-from ..graph.subgraph import Subgraph
+from ..graph import Subgraph
 from .intervals import Intervals, intervals
 from .shared import Clock, Iterated, Iteration, Progress, any_passed, record
 

@@ -15,7 +15,7 @@ import numpy as np
 from ... import kernels
 from ...kernels.graph import IntArray, Topology
 from ..bands.sums import Sums
-from ..graph.subgraph import Subgraph
+from ..graph import Subgraph
 from .bisection import highest_lambda
 from .intervals import Intervals, intervals
 from .shared import Clock, Iterated, Iteration, Progress, any_passed, record, share_of

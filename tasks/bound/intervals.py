@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
-from ..graph.subgraph import Subgraph
+from ..graph import Subgraph
 
 
 @dataclass(frozen=True)

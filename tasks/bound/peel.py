@@ -1,8 +1,11 @@
-"""Peeling: λ of a single partition, level by level.
+"""Peeling: λ of a graph that one worker holds, level by level.
 
 At level k, each edge with at most k remaining triangles is removed with its triangles, and has λ = k. This is the
 level-synchronous form of Wang and Cheng ("Truss decomposition in massive networks", PVLDB 2012) as in PKT (Kabir and
 Madduri, HPEC 2017).
+
+`find_lambda` takes a graph in the memory of this process, without files, ids and Dask, whose overhead dominates for
+small graphs.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
-from ..graph.subgraph import Subgraph
-from ..graph.whole_graph import WholeGraph
+from ..device import MemorySpace
+from ..graph import Subgraph, WholeGraph, build_subgraph, count_triangles
+from ..ids.order import Ints
+from ..ingest import EdgeParts, OwnedEdges, collect_owned
 from .intervals import Intervals, intervals
 
 
@@ -144,3 +149,27 @@ def peel_intervals(graph: Subgraph | WholeGraph, peeled: Peeled) -> Intervals:
 
 def _intervals(graph: Subgraph | WholeGraph, low: Any, high: Any) -> Intervals:
     return Intervals(low, high) if isinstance(graph, WholeGraph) else intervals(graph, low, high)
+
+
+def find_triangles(
+    low: Ints, high: Ints, vertices: int, support: NDArray[np.int32] | None = None
+) -> tuple[OwnedEdges, Subgraph]:
+    """Count the triangles of a simple graph whose edges join `low` and `high` [edges], both < `vertices`.
+
+    `Subgraph.support[i]` belongs to the input edge `OwnedEdges.row[i]`. If the `support` [edges] is known nothing is
+    counted. Raises OutOfRoom for more than 2^31 - 2 edges, or more triangles of one edge than a run can count.
+    """
+    degree = np.bincount(low, minlength=vertices) + np.bincount(high, minlength=vertices)
+    rank = np.empty(vertices, np.int32)
+    rank[np.argsort(degree, kind="stable")] = np.arange(vertices, dtype=np.int32)
+    ends = kernels.take(rank, low), kernels.take(rank, high)
+    row = np.arange(len(low), dtype=np.int32)
+    edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), row)
+    owned = collect_owned(MemorySpace.HOST, {0: edges} if len(edges) else {})
+    known = count_triangles(owned) if support is None else kernels.take(support, owned.row)
+    return owned, build_subgraph(owned, known)
+
+
+def find_lambda(subgraph: Subgraph) -> NDArray[np.int32]:
+    """λ [edges], in the order of `Subgraph.support`."""
+    return peel_intervals(subgraph, peel(subgraph)).low

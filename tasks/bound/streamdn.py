@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.cpu import minwise
 from ...kernels.runtime.sizes import SizedArrays
-from ..graph.subgraph import Subgraph
+from ..graph import Subgraph
 from .intervals import Intervals
 
 CLOSE = 0.1

@@ -12,11 +12,10 @@ to one task, which finds the components of the graph. In order:
 
 Then the triangles of DN-graphs are counted, by one task if their edges fit one partition:
 
-    exchange 3     triangles.send_dn_edges   buckets → one task: triangles.merge_dn_edges
-    exchange 4     triangles.send_sums       one task → buckets: triangles.collect_triangles
+    exchange 3     groups.send_dn_edges      buckets → one task: groups.merge_dn_edges
+    exchange 4     groups.send_sums          one task → buckets: groups.collect_triangles
 
-An update of a result in one bucket finds components from those of the earlier result instead: `earlier` has these,
-`regrouping` finds the new ones, and `one_bucket` makes their groups.
+An update of a result in one bucket finds components from those of the earlier result instead (`regrouping`).
 
 An outline has a row for each open component and for each shared vertex, and none for edges. A component is identified
 by its largest k and its least vertex; its id is made of these, and does not depend on the buckets.
@@ -25,10 +24,20 @@ DN-graphs are those of Wang, Zhang, Tan and Tung, "On triangulation-based dense 
 PVLDB 2010.
 """
 
-from .groups import BucketGroups, DnEdges, collect_groups, dn_edges
+from .groups import (
+    BucketGroups,
+    DnEdgeEnds,
+    DnEdges,
+    Sums,
+    collect_groups,
+    collect_triangles,
+    dn_edges,
+    merge_dn_edges,
+    send_dn_edges,
+    send_sums,
+)
 from .merge import Answer, MergedOutlines, answer_outlines, join_outlines, merge_outlines
 from .tree import BucketTree, Outline, grow_tree, send_outline
-from .triangles import DnEdgeEnds, Sums, collect_triangles, merge_dn_edges, send_dn_edges, send_sums
 
 __all__ = [
     "Answer",

@@ -16,8 +16,7 @@ from ..errors import OutOfRoom
 from ..ids import order
 from ..ids.order import Ints
 from ..messages import Bundle, Payload, bundle
-from .subtrees import subtree_minima, subtree_sums
-from .tree import ROOT, Outline
+from .tree import ROOT, Outline, subtree_minima, subtree_sums
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""Sample the whole neighbourhoods of a set S of vertices, in bounded memory.
+"""Sample the whole neighbourhoods of a set S of vertices, in bounded memory, and estimate counts from the sample.
 
 A random sample of rows has hardly any triangles and few repeated rows. So all rows of smaller inputs are read, and rows
 with an end in S are kept. A hash of the ids selects S. Every edge is kept with the same probability, with all its
 repetitions, and all common neighbours of two vertices of S are known. From larger inputs, evenly spaced row groups, or
 their first rows, are read.
+
+If all rows were read, the sampled share is known, and counts of edges and vertices are scaled by it. Otherwise the
+number of new edges in the unread rows is estimated from the number of sampled edges that occur in one, two or more
+stretches of the input. If no edge occurs in three stretches, edges are assumed to occur at most twice, as in files that
+list both directions, and the estimate counts pairs (Bonferroni). Else Chao's incidence-based estimate is extrapolated
+to all stretches (Colwell et al., J. Plant Ecology 2012).
 """
 
 from __future__ import annotations
@@ -212,3 +218,122 @@ def _spread(values: NDArray[Any], stretch: NDArray[np.int32]) -> NDArray[np.int6
     is_new[1:] |= stretch[1:] != stretch[:-1]
     heads = np.flatnonzero(first)
     return np.add.reduceat(is_new, heads, dtype=np.int64) if len(heads) else heads
+
+
+@dataclass(frozen=True)
+class EstimatedCount:
+    """An estimated count with a range."""
+
+    likely: int
+    least: int
+    """Lower end of the plausible range."""
+    most: int
+    """Upper end of the plausible range."""
+
+
+def count_edges(sample: Sample) -> EstimatedCount:
+    """The estimated number of distinct edges of the input."""
+    proper = sample.rows_read - sample.left_out - sample.self_loops
+    kept = int(sample.repeated.sum())
+    scale = proper / kept if kept else 0.0
+    return _extrapolate(sample, len(sample) * scale if kept else float(proper), sample.edge_stretches, scale)
+
+
+def count_vertices(sample: Sample) -> EstimatedCount:
+    """The estimated number of vertices of the input."""
+    return _extrapolate(
+        sample, np.count_nonzero(sample.picked) / sample.share, sample.vertex_stretches, 1 / sample.share
+    )
+
+
+def _extrapolate(sample: Sample, seen: float, stretches: NDArray[np.int64], scale: float) -> EstimatedCount:
+    """The estimate from `seen`, the count in the rows read, and `stretches`, the number of stretches with each item.
+
+    One sampled item stands for `scale` items.
+    """
+    if sample.is_whole:
+        return EstimatedCount(*[round(seen)] * 3)
+    read = sample.rows_read / sample.rows
+    if not len(stretches):
+        return EstimatedCount(*[round(seen / read)] * 3)
+    incidences, once, twice = (
+        float(x) * scale for x in (stretches.sum(), (stretches == 1).sum(), (stretches == 2).sum())
+    )
+    pairs = max(seen, (incidences - twice / read) / read)
+    unseen = once**2 / (2 * max(twice, scale))
+    rate = once / (sample.stretches * unseen + once) if once else 0.0
+    chao = seen + unseen * (1 - (1 - rate) ** (sample.stretches * (1 / read - 1)))
+    likely = pairs if stretches.max() < 3 else chao
+    return EstimatedCount(round(likely), round(min(pairs, chao)), round(max(likely, seen / read)))
+
+
+MAX_WITNESSES = 16_000
+"""The most edges whose triangles are counted."""
+MAX_LOOKED_UP = 500_000
+"""The most neighbours of these edges' ends that are looked up."""
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """Edges between vertices of S, with all their triangles if all rows were read."""
+
+    whole: bool
+    """Whether all rows were read."""
+
+    closable: float
+    """Upper bound of the share of edges in triangles: edges whose ends in S have other neighbours."""
+
+    support: NDArray[np.int64]
+    """[witnesses] triangles of each of the first edges."""
+
+    @property
+    def with_triangles(self) -> float:
+        """Share of the edges with triangles, or an upper bound of it if the sample does not tell, as for a star."""
+        if not self.whole:
+            return 1.0
+        return np.count_nonzero(self.support) / len(self.support) if len(self.support) else self.closable
+
+    @property
+    def mean_triangles(self) -> float | None:
+        """Mean number of triangles of an edge, or None if the sample does not tell."""
+        return float(self.support.mean()) if self.whole and len(self.support) else None
+
+
+def find_witnesses(sample: Sample) -> Witnesses:
+    """Take the edges between vertices of S, and find the triangles of up to MAX_WITNESSES of them."""
+    vertices, picked = len(sample.picked), sample.picked
+    seen = np.bincount(sample.low, minlength=vertices) + np.bincount(sample.high, minlength=vertices)
+    inside = np.flatnonzero(picked[sample.low] & picked[sample.high])
+    inside = np.random.default_rng(SEED).permutation(inside)
+    low, high = sample.low[inside], sample.high[inside]
+    shorter = np.where(seen[low] <= seen[high], low, high)[:MAX_WITNESSES]
+    shorter = shorter[: np.searchsorted(np.cumsum(seen[shorter]), MAX_LOOKED_UP) + 1]
+    longer = low[: len(shorter)] + high[: len(shorter)] - shorter
+    support = np.bincount(_common(sample, shorter, longer), minlength=len(shorter))
+    return Witnesses(sample.is_whole, _closable(sample, seen), support)
+
+
+def _closable(sample: Sample, seen: NDArray[np.int64]) -> float:
+    """Share of the edges whose ends in S have another neighbour. All neighbours of a vertex in S are in the sample."""
+    alone = sample.picked & (seen < 2)
+    return 1 - np.count_nonzero(alone[sample.low] | alone[sample.high]) / len(sample) if len(sample) else 1.0
+
+
+def _common(sample: Sample, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Of pairs of vertices, the pair of each common neighbour."""
+    vertices = len(sample.picked)
+    is_end = np.zeros(vertices, np.bool_)
+    is_end[one] = is_end[other] = True
+    forth, back = is_end[sample.low], is_end[sample.high]
+    end = np.concatenate([sample.low[forth], sample.high[back]]).astype(np.int64)
+    keys = np.sort(end * vertices + np.concatenate([sample.high[forth], sample.low[back]]))
+    start, stop = (np.searchsorted(keys, (one + np.int64(side)) * vertices) for side in (0, 1))
+    pair = np.repeat(np.arange(len(one)), stop - start)
+    pair_starts = order.offsets(stop - start)
+    neighbour = keys[np.arange(len(pair)) + (start - pair_starts[:-1])[pair]] % vertices
+    queries = other[pair] * np.int64(vertices) + neighbour
+    found = np.searchsorted(keys, queries)
+    found[found == len(keys)] = 0
+    common: NDArray[np.int64] = pair[keys[found] == queries]
+    return common

@@ -1,7 +1,7 @@
 """Operations on ids of either kind: integers (an int64 array) or strings (a pyarrow LargeStringArray).
 
 Only this module tells the two kinds apart. Strings are ordered by their UTF-8 bytes. Ids are never converted to
-floating point.
+floating point. Integers are hashed by splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 """
 
 from __future__ import annotations
@@ -20,7 +20,26 @@ from ... import kernels
 from ...kernels.runtime.threads import threads_now
 from ..device import MemorySpace
 from . import order
-from .splitmix64 import GOLDEN_GAMMA, splitmix64
+
+GOLDEN_GAMMA = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio, odd."""
+
+
+def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A 64-bit hash of each value, written over the input."""
+    values += np.uint64(GOLDEN_GAMMA)
+    return mix64(values)
+
+
+def mix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64, a permutation of 64-bit integers, written over the input."""
+    values ^= values >> np.uint64(30)
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
+
 
 Kind: TypeAlias = Literal["integer", "string"]
 """The kind of a graph's ids."""

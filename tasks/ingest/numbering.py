@@ -2,12 +2,15 @@
 
 A bucket is a range of the id space. Its vertices have the dense numbers starts[b] … starts[b + 1] - 1 in id order, so
 dense numbers ascend with ids over all buckets. After this step ids are needed only for the output.
+
+The ids of a bucket's vertices by dense number, and dense numbers by id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +21,14 @@ from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..errors import InternalError, OutOfRoom
-from ..ids import identity, order
+from ..ids import identity, order, typed
 from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..inputs.formats.form import Repeats
 from ..messages import Bundle, Payload, bundle
 from .blocks import BlockEdges, LocalEdges
 from .directions import distinct_edges
-from .repeats import Combined, combine_rows
+from .weights import Combined, combine_rows
 
 
 @dataclass(frozen=True)
@@ -275,3 +278,16 @@ def join_answers(answers: Mapping[int, Ints], asked: int, none: Ints) -> Ints:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([none, *parts])
+
+
+def ids_of(numbers: Sequence[int], starts: NDArray[np.int64], id_type: pa.DataType, own: BucketIds) -> dict[int, Any]:
+    """The ids, for a message, of those vertices `numbers` that are in a bucket, by dense number."""
+    first, last = int(starts[own.bucket]), int(starts[own.bucket + 1])
+    here = [number for number in numbers if first <= number < last]
+    return dict(zip(here, typed.shown_ids(own.ids, [number - first for number in here], id_type), strict=True))
+
+
+def numbers_of(wanted: Ids, starts: NDArray[np.int64], own: BucketIds) -> NDArray[np.int64]:
+    """The dense number of each of the `wanted` ids that is in a bucket, and -1 for others."""
+    position = typed.positions_of(wanted, own.ids)
+    return np.where(position >= 0, position + starts[own.bucket], -1)

@@ -16,11 +16,10 @@ from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.columns import plain_values
-from ..inputs.formats.formats import format_called, is_text
-from ..inputs.formats.input_format import TableFormat
+from ..inputs.formats.input_format import TableFormat, format_called, is_text
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
-from ..inputs.formats.pruning import matching_row_groups
+from ..inputs.formats.statistics import matching_row_groups
 from ..inputs.formats.text import Skipped, TextRange, explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
 from ..inputs.sources import Block, Piece, Source, SourceFile

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
-from .formats.formats import format_called, format_named_by
+from .formats.input_format import format_called, format_named_by
 from .head import Head
 
 USUAL_COLUMNS = (

@@ -1,7 +1,8 @@
-"""The files of an input, and their common format."""
+"""The files of an input, their common format, and whether their writer has marked them as complete."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -9,21 +10,42 @@ from typing import Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from ..errors import InputAbsent, InputError, UsageError
-from ..storage.folders import file_system
+from ..errors import InputAbsent, InputError, InputIncomplete, UsageError
+from ..storage.folders import Folder, file_system, folder_at
 from ..storage.stores import store_errors
 from ..tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
 from ..tables.live import LiveFiles
-from .formats.formats import (
-    compression_of,
-    every_format,
-    format_named_by,
-    format_names,
-    format_of_bytes,
-)
+from .formats.input_format import compression_of, every_format, format_named_by, format_names, format_of_bytes
 from .formats.lines import decompressed
 from .formats.unread import why_content_not_read, why_not_read
 from .opening import READ_ERRORS
+
+
+def refuse_unmarked(path: str, marker: str, storage_options: Mapping[str, Any] | None = None) -> None:
+    """Raises InputIncomplete unless the folder of the input `path` has the file `marker`.
+
+    The folder is `path` itself, the folder of a single file, or that before the first wildcard of a glob.
+    """
+    folder = _folder(folder_at(path, storage_options))
+    with folder.store_errors("look for", marker):
+        folder.files.invalidate_cache()
+        if folder.files.isfile(folder.path(marker)):
+            return
+    raise InputIncomplete(f"input {path!r} is not complete: {folder}/{marker} is not there; run again when it is")
+
+
+def _folder(source: Folder) -> Folder:
+    with source.store_errors("look at"):
+        if source.files.isdir(source.path()):
+            return source
+        exists = source.files.exists(source.path())
+    parts = source.url.split("/")
+    if exists:
+        end = len(parts) - 1
+    else:  # a glob, or a path that does not exist yet
+        end = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return Folder("/".join(parts[:end]) or ("/" if source.url.startswith("/") else "."), source.options)
+
 
 _HEAD_BYTES = 2**16
 _NAMED = 3

@@ -12,14 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
-from ..storage.file_versions import size_and_version
 from .formats.form import Form
-from .formats.formats import compression_of, format_called
-from .formats.input_format import TableFormat
+from .formats.input_format import TableFormat, compression_of, format_called
 from .formats.matrix_market import Matrix, read_matrix_head, refuse_matrix
 from .formats.parquet import Footer, read_parquet_footer
 from .formats.text_heads import TextHead, read_text_head
-from .opening import READ_ERRORS, error_reason, open_bytes
+from .opening import READ_ERRORS, error_reason, open_bytes, size_and_version
 
 SPLIT_BYTES = 2**24
 """Bytes of a part of a text file."""

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import OtherType
-from ..storage.file_versions import refuse_changed
 from ..tables.live import Table
-from ..where.filter import RowFilter
-from .formats.form import Bipartite, Weights
-from .formats.formats import compression_of, format_called, is_text
-from .formats.layout import Layout
+from ..where.expression import RowFilter
+from .formats.form import Bipartite, Layout, Weights
+from .formats.input_format import compression_of, format_called, is_text
 from .formats.matrix_market import Matrix, refuse_other_entries
+from .opening import refuse_changed
 
 if TYPE_CHECKING:
     from ..ids.identity import Kind  # planning a run reads footers only: it must not load what handles ids

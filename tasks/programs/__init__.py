@@ -1,17 +1,16 @@
 """Vertex programs on a graph in blocks: each edge is stored once, in the block of its target.
 
-May import `kernels`, `device`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and
-`shards.together`. Start with `program`, the interface of a program. `block` is the layout of the edges, `running` runs
-a program in one of the `orders`, `gathering` and `combining` combine values per vertex, `mirrors` and `words` are the
-messages between groups; `batches` runs programs that search from many sources; `edges` computes values of edges;
-`shipped` has the programs of edgemill.
+May import `kernels`, `device`, `ids`, `ingest`, `partition`, `messages`, `errors` and `shards.carriers`. Start with
+`program`, the interface of a program. `block` is the layout of the edges, `running` runs a program in one of the
+`orders`, `gathering` combines values per vertex, `mirrors` and `words` are the messages between groups; `batches` runs
+programs that search from many sources; `edges` computes values of edges, `pairs` the table of distances; `streaming`
+is for blocks that do not fit memory; `shipped` has the programs of edgemill.
 """
 
 from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
-from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
-from .program import Best, Program, Top, Totals, VertexId, Vertices
+from .program import Best, EdgeProgram, Program, Top, Totals, VertexId, Vertices
 from .running import Order, Outcome, run_program
 
 __all__ = [

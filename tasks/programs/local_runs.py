@@ -8,18 +8,19 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...kernels.runtime.sizes import Allocator
 from ...kernels.runtime.threads import kernel_threads, layer
 from ..device import MemorySpace
 from ..errors import ClusterLost
 from ..ids import order
 from ..partition import Partitioner, RangePartitioner
 from ..shards.carriers.carrier import Carrier, MemoryCarrier
-from ..shards.local_groups import results_of
+from ..shards.peeling import results_of
 from .batches import Progress, SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Order, Outcome, run_program
-from .streaming import Allocator, share_of_room
+from .streaming import share_of_room
 
 AnyProgram: TypeAlias = Program | SourceProgram
 """A program over supersteps, or over batches of sources."""

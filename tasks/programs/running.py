@@ -1,4 +1,9 @@
-"""What every group runs, in step with the other groups: a program in an order of supersteps."""
+"""What every group runs, in step with the other groups: a program in an order of supersteps.
+
+A program on a graph in one block needs no order if it has compiled functions for that (`find_at_once`): it then runs
+from start to end in these, or in few launches. Only programs of edgemill have such functions. They give the same bits
+as their supersteps.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from ...kernels import programs as gathers
+from ...kernels.chunked import ChunkedRows
+from ...kernels.graph import InRows
 from ...kernels.runtime.sizes import Allocator, SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
@@ -18,11 +26,46 @@ from ..shards.carriers.carrier import Carrier
 from ..shards.carriers.gpu_memory import between_gpus
 from .block import Block, PairTable
 from .orders.asynchronous import run_to_silence
-from .orders.at_once import find_at_once
-from .orders.state import BlockState
+from .orders.calls import is_shipped
+from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, run_in_step
-from .program import Array, Program
+from .orders.windows import facts_of
+from .program import Array, Found, Program, WholeGraph
 from .streaming import place_block
+
+ENTRY_SECONDS = 1e-7
+"""The most time of an entry in one thread; 2 to 20 ns were measured, in breadth-first search and shortest paths."""
+
+
+def find_at_once(
+    program: Program, block: Block, home: Partitioner, carrier: Carrier, seconds: float | None
+) -> Found | None:
+    """The result of a program whose only group has the block; None if it has to run supersteps, also because it may
+    take more than `seconds`. Raises ProgramError if it needs weights that the edges do not have.
+    """
+    if not is_shipped(program) or (block.on_device and not program.at_once_on_gpus):
+        return None
+    rows, streamed = block.rows, block.rows if isinstance(block.rows, ChunkedRows) else None
+    if streamed is not None:
+        if not (block.on_device and block.symmetric and program.at_once_in_place):
+            return None
+        rows = streamed.in_place()
+    if seconds is not None and seconds < ENTRY_SECONDS * len(block):
+        return None
+    check_weights(program, block)
+
+    def out() -> InRows:
+        return rows if block.symmetric else gathers.transpose_rows(rows, len(block.sources))
+
+    found = program.at_once(WholeGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block)))
+    if found is not None and streamed is not None:
+        streamed.feed.bytes_direct += streamed.entry_bytes * found.entries
+    if found is None or found.then is None:
+        return found
+    run = BlockState(found.then, block, home, carrier, found.state)
+    run_in_step(run, Limits())
+    return Found(run.state, found.steps + run.all_steps, found.entries + run.entries)
+
 
 Order: TypeAlias = Literal["auto", "synchronous", "asynchronous"]
 

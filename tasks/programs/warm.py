@@ -13,10 +13,9 @@ from ..partition import RangePartitioner
 from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
 from .block import Entries, build_whole_block
-from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks
 from .orders.calls import Calls, takes_weights
-from .program import Program, State, Vertices
+from .program import EdgeProgram, Program, State, Vertices
 from .running import Order
 
 _OURS = __name__.partition("tasks.")[0]

@@ -3,7 +3,8 @@
     exchange 1   send_columns   partitions → buckets: collect_columns
     exchange 2   send_reduced   buckets → buckets: collect_reduced
 
-Several names may share one array. It is then sent and reduced once, and the collected names share one array, too.
+Several names may share one array. It is then sent and reduced once, and the collected names share one array, too. The
+original ids of the larger ends of a bucket's edges take one exchange between buckets: `answer_names`, `join_names`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,28 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ..errors import InternalError
-from ..ids import order
+from ..ids import identity, order
+from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..ingest import OwnedRows
-from ..ingest.numbering import BucketEdges, split_by_bucket
+from ..ingest.degrees import BucketDegrees
+from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, Payload, bundle
+
+
+def answer_names(ids: BucketIds, degrees: BucketDegrees) -> Bundle[Ids]:
+    """Bucket → buckets: the original ids of the vertices that each bucket has as larger ends."""
+    return bundle(ids.bucket, {asker: identity.take(ids.ids, asked) for asker, asked in degrees.asked.items()})
+
+
+def join_names(edges: BucketEdges, kind: identity.Kind, answers: Mapping[int, Ids]) -> Ids:
+    """The original ids of `edges.highs`, from the answers of all buckets. Raises InternalError if ids are missing."""
+    none = edges.highs[:0].astype(np.int64) if kind == "integer" else identity.no_ids(kind)
+    names = identity.concatenate([answers[b] for b in sorted(answers)] or [none])
+    if len(names) != len(edges.highs):
+        raise InternalError(f"bucket {edges.bucket} asked for {len(edges.highs)} ids and got {len(names)}")
+    return names
+
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 """Arrays of one length by name."""

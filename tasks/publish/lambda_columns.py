@@ -1,6 +1,7 @@
 """The columns of λ: the support of each edge, and the interval that contains its λ.
 
-Both ends of the interval are the same array where all λ are known.
+Both ends of the interval are the same array where all λ are known. While a GPU bounds the graph, `encode_known` encodes
+the columns of a bucket's edges that are known before λ.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.runtime.device import synchronize
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
+from ..ids import identity
+from ..ids.identity import Ids
 from ..ingest import OwnedRows
 from ..ingest.degrees import BucketDegrees
-from ..ingest.numbering import BucketEdges
+from ..ingest.numbering import BucketEdges, BucketIds
 from ..messages import Bundle
 from .columns import (
     Columns,
@@ -29,8 +33,10 @@ from .columns import (
     send_columns,
     send_reduced,
 )
+from .encoded import EncodedColumns
 from .result_columns import EDGES, VERTICES
-from .tables import TableColumn, value_column
+from .tables import EdgeEnds, TableColumn, encode_edges, value_column
+from .writing import TableFormat
 
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
 
@@ -176,3 +182,30 @@ def lambda_columns(values: BucketResults | BucketVertices, converged: bool) -> l
     if converged:
         return [value_column(EDGES, "lambda", values.low)]
     return [value_column(EDGES, "lambda_low", values.low), value_column(EDGES, "lambda_high", values.high)]
+
+
+@dataclass(frozen=True)
+class KnownEdges(SizedArrays):
+    """What is known of the edges of one bucket before their λ. No kernel writes to the arrays."""
+
+    ends: EdgeEnds
+    """With ids in host memory. Their positions are arrays of the bucket's BucketEdges."""
+    support: NDArray[np.int32]
+    """[edges]"""
+
+    def __sizeof__(self) -> int:
+        """Without the ends: to move these out of a GPU's memory would free nothing, as the bucket keeps them."""
+        return object.__sizeof__(self) + int(self.support.nbytes)
+
+
+def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray[np.int32]) -> KnownEdges:
+    """What is known of a bucket's edges. `names` are the ids of larger ends, `support` [edges] in row order."""
+    ends = EdgeEnds(edges.low, edges.high, identity.to_host(ids.ids), identity.to_host(names))
+    if not kernels.on_host(support):
+        synchronize()
+    return KnownEdges(ends, support)
+
+
+def encode_known(how: TableFormat, file: int, known: KnownEdges) -> EncodedColumns:
+    """The columns that are known of one of the bucket's files."""
+    return encode_edges(how, known.ends, [support_column(known.support)], file)

@@ -2,19 +2,18 @@
 
 May import `kernels`, `tasks.storage`, `tasks.ids`, `tasks.graph` and `tasks.ingest`. Start with `peeling`, the loop
 that every group runs. `state` has what a group starts and ends with, and `carriers` what takes its packets to other
-groups. `streams`, `supports` and `group_edges` count triangles and bring edges to their groups; `answers` returns λ.
+groups. `supports` counts triangles, `group_edges` brings edges to their groups; `answers` returns λ.
 """
 
 from .assignment import first_shards
 from .carriers.carrier import Carrier, MemoryCarrier, Packet, Words
-from .edges import ShardEdges
 from .file_allocator import FileAllocator
 from .gpu.groups import peel_groups_on_gpu
 from .gpu.shard import ShardOnGpu
-from .gpu.warm import warm_shards_on_gpu
+from .group_edges import ShardEdges
 from .peeling import peel_shards
 from .state import Figures, ShardState
-from .warm import warm_shards
+from .warm import warm_shards, warm_shards_on_gpu
 
 __all__ = [
     "Carrier",

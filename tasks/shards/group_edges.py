@@ -1,26 +1,133 @@
-"""Sends edges with triangles to the groups of their two endpoints, which peel them.
+"""The edges with triangles that a group of shards peels: those of which an endpoint is in the group.
 
 exchange   send_supported_edges   buckets → groups: build_group_edges
+
+On a GPU the edges of all buckets are merged range by range, in bounded memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.cpu.shards import Cut
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
-from ..graph.triangulate import check_supports
+from ..graph import check_supports
 from ..ingest import OwnedRows
-from ..messages import Bundle, bundle
+from ..messages import Bundle, Payload, bundle
 from .assignment import ShardAssignment
-from .edges import ShardEdges, SupportedEdges
-from .gpu.merged_edges import merge_edges
-from .streams import SortedEdges
-from .supports import BucketSupports, check_limits
+from .supports import BucketSupports, SortedEdges, check_limits
+
+
+@dataclass(frozen=True)
+class SupportedEdges(Payload):
+    """Edges with triangles, sent by a bucket to the group of an endpoint. `len()` is their number."""
+
+    low: NDArray[np.uint32]
+    """[edges] rank of the low endpoint; sorted by (low, high)."""
+
+    high: NDArray[np.uint32]
+    """[edges] rank of the high endpoint."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of the edge."""
+
+    row: NDArray[np.int32]
+    """[owned edges] row in the bucket's BucketEdges of each edge that the group owns."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class ShardEdges(SizedArrays):
+    """The edges with triangles that have an endpoint in a class of one group, sorted by (low, high), each once."""
+
+    group: int
+    groups: int
+    cut: Cut
+
+    low: NDArray[np.uint32]
+    """[edges] rank of the low endpoint."""
+
+    high: NDArray[np.uint32]
+    """[edges] rank of the high endpoint."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of the edge in the whole graph."""
+
+    edges: int
+    """Number of edges with triangles in the whole graph."""
+
+
+AT_ONCE = 2**26
+"""Edges that are merged at once, or somewhat more."""
+
+
+class MergedEdges(NamedTuple):
+    """Edges sorted by (low, high), of which some are owned."""
+
+    low: NDArray[np.uint32]
+    """[edges]"""
+    high: NDArray[np.uint32]
+    """[edges]"""
+    support: NDArray[np.int32]
+    """[edges]"""
+    bucket: NDArray[np.int16]
+    """[owned edges]"""
+    row: NDArray[np.int32]
+    """[owned edges] as in SupportedEdges."""
+    entries: int
+    """Ends in the group."""
+
+
+def merge_edges(
+    parts: Sequence[SupportedEdges], senders: Sequence[int], is_own: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
+) -> MergedEdges:
+    """Merge at least one part; `senders` [parts] are their buckets. `is_own` tells which vertices are the group's.
+
+    Takes about 100 bytes for each edge that is merged at once, beside the arguments and the result.
+    """
+    from ...kernels.gpu.shards.triangles import low_ranges, order_of  # imports CuPy
+
+    edges, owned = sum(map(len, parts)), sum(len(part.row) for part in parts)
+    first = parts[0]
+    low, high = (np.empty_like(end, shape=(edges,)) for end in (first.low, first.high))
+    support = np.empty_like(first.support, shape=(edges,))
+    row = np.empty_like(first.row, shape=(owned,))
+    bucket = np.empty_like(row, np.int16)
+    at = own_at = entries = 0
+    taken = [0] * len(parts)  # owned edges of each part so far
+    for cuts in low_ranges([part.low for part in parts], AT_ONCE):
+        lows, highs, supports = (
+            np.concatenate([getattr(part, name)[cut] for part, cut in zip(parts, cuts, strict=True)])
+            for name in ("low", "high", "support")
+        )
+        mine = is_own(highs)
+        entries += kernels.total(mine) + kernels.total(is_own(lows))
+        rows, of_part, start = [], [], 0
+        for p, (part, cut) in enumerate(zip(parts, cuts, strict=True)):
+            length = cut.stop - cut.start
+            count = kernels.total(mine[start : start + length])
+            rows.append(part.row[taken[p] : taken[p] + count])
+            of_part.append(np.full_like(bucket, senders[p], shape=(count,)))
+            taken[p] += count
+            start += length
+        by = order_of(lows, highs)
+        stop = at + len(by)
+        low[at:stop], high[at:stop], support[at:stop] = lows[by], highs[by], supports[by]
+        number = np.cumsum(mine, dtype=np.int32) - np.int32(1)  # of each owned edge among those of the range
+        kept = number[by][mine[by]]
+        row[own_at : own_at + len(kept)] = np.concatenate(rows)[kept]
+        bucket[own_at : own_at + len(kept)] = np.concatenate(of_part)[kept]
+        at, own_at = stop, own_at + len(kept)
+    return MergedEdges(low, high, support, bucket, row, entries)
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,101 @@
 The algorithm is that of Wang and Cheng (PVLDB 2012) and PKT (Kabir and Madduri, HPEC 2017); `kernels.cpu.shards` has
 its kernels. An exchange gives each group the edges that all groups remove in this round, and the messages about half
 counts written since the last exchange. A level ends when an exchange carries neither.
+
+Before the first round, `build_group` builds the shards of a group, and groups exchange the endpoint words of the edges
+that two of them store. `peel_groups` peels several groups in one process, each in its own thread.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator, RoundTotals, ShardGroup
+from ...kernels.cpu.shards import (
+    NUMPY_ALLOCATOR,
+    Allocator,
+    RoundTotals,
+    ShardGroup,
+    build_rows,
+    read_endpoint_words,
+    write_endpoint_words,
+)
 from ...kernels.cpu.shards.half_counts import NO_COUNT
 from ...kernels.cpu.shards.removal import FINGERPRINT
-from ..errors import InternalError
-from .building import BLOCK, build_group, exchange_endpoint_words
+from ...kernels.runtime.threads import kernel_threads, layer
+from ..errors import ClusterLost, InternalError
+from .assignment import first_shards
 from .carriers.carrier import Carrier
-from .edges import ShardEdges
+from .group_edges import ShardEdges
 from .state import Figures, ShardState
+
+BLOCK = 2**20
+"""Maximum edges of each pair of groups in one exchange: 4 MiB per group."""
+
+
+def build_group(
+    edges: ShardEdges, carrier: Carrier, allocator: Allocator = NUMPY_ALLOCATOR, block: int = BLOCK
+) -> ShardGroup:
+    """Build the shards of this group, and link the halves of its edges with those in other groups."""
+    firsts = first_shards(edges.groups, edges.cut.shards)
+    first, stop = firsts[edges.group], firsts[edges.group + 1]
+    low, high = (np.require(ends, np.uint32, ["C", "W", "A"]) for ends in (edges.low, edges.high))
+    support = np.require(edges.support, np.int32, ["C", "W", "A"])
+    rows, words = build_rows(low, high, edges.cut, first, stop - first, allocator)
+    exchange_endpoint_words(low, high, edges, words, carrier, block)
+    return ShardGroup(rows, words, low, high, support, firsts, allocator)
+
+
+def exchange_endpoint_words(
+    low: NDArray[np.uint32],
+    high: NDArray[np.uint32],
+    edges: ShardEdges,
+    words: NDArray[np.uint32],
+    carrier: Carrier,
+    block: int = BLOCK,
+) -> int:
+    """Complete `words` [2, edges] with the words of endpoints in other groups, which those groups send.
+
+    All groups call it. Returns the number of exchanges. Raises InternalError if two groups differ in the edges between
+    their classes.
+    """
+    groups = edges.groups
+    if groups == 1:
+        return 0
+    firsts = first_shards(groups, edges.cut.shards)
+    group_of = np.repeat(np.arange(groups), np.diff(firsts))
+    fixed = (low, high, np.uint32(edges.cut.vertices), np.uint32(edges.cut.shards), group_of, edges.group)
+    block = max(1, min(block, len(low)))
+    sent, count = np.empty((groups, block), np.uint32), np.zeros(groups, np.int64)
+    write_cursor, read_cursor = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    exchanges = 0
+    while True:
+        write_endpoint_words(*fixed, *words, write_cursor, sent, count)
+        more = np.array([bool((write_cursor < len(low)).any())], np.uint32)
+        packets = carrier.exchange(more, [part[:n] for part, n in zip(sent, count.tolist(), strict=True)])
+        exchanges += 1
+        own = [packet.own for packet in packets]
+        start = np.append(0, np.cumsum([len(part) for part in own]))
+        _check_lengths(own, count, edges.group)
+        if read_endpoint_words(*fixed, np.concatenate(own), start, read_cursor, *words).any():
+            raise InternalError("two groups of shards do not have the same edges between them")
+        if not any(packet.common[0] for packet in packets):
+            return exchanges
+
+
+def _check_lengths(own: Sequence[NDArray[np.uint32]], count: NDArray[np.int64], rank: int) -> None:
+    for g, (words, expected) in enumerate(zip(own, count.tolist(), strict=True)):
+        if len(words) != expected:
+            raise InternalError(
+                f"group {g} of shards has {len(words)} edges in common with group {rank}, which has {expected}"
+            )
+
 
 WINDOW = 4
 """Levels in a window. Fewer levels make fewer reports and more alarms."""
@@ -217,3 +294,60 @@ class Peeling:
         self.exchanges, self.rounds, self.levels = figures.exchanges, figures.rounds, figures.levels
         self.bytes = figures.bytes
         self.level, self.last, self.left = before.level, before.last, before.left
+
+
+T = TypeVar("T")
+
+
+def peel_groups(
+    edges: Sequence[ShardEdges],
+    carriers: Sequence[Carrier],
+    before: Sequence[ShardState] | None = None,
+    seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    threads: int,
+    until: int = 0,
+    allocator: Allocator = NUMPY_ALLOCATOR,
+) -> list[ShardState]:
+    """Peel the groups of one process, which share its `threads`; see `peel_shards`.
+
+    `edges`, `carriers` and `before` are by group of the process. Several groups need a threading layer that runs
+    kernels from several threads at once (see `kernels.runtime.threads`). Raises ClusterLost without one; otherwise the
+    errors of groups as `results_of`.
+    """
+    states: Sequence[ShardState | None] = [None] * len(edges) if before is None else before
+    if len(edges) == 1:
+        return [peel_shards(edges[0], carriers[0], states[0], seconds, progress, until=until, allocator=allocator)]
+    if layer() == "workqueue":
+        for carrier in carriers:
+            carrier.abandon()
+        raise ClusterLost(
+            f"a worker has {len(edges)} groups of shards, and Numba's threading layer runs one at a time: start more "
+            "workers, or install libgomp (libgomp1), and run again"
+        )
+    share = max(1, threads // len(edges))
+
+    def peel(at: int) -> ShardState:
+        with kernel_threads(share):
+            reporting = progress if at == 0 else None
+            own = edges[at], carriers[at], states[at], seconds, reporting
+            return peel_shards(*own, until=until, allocator=allocator)
+
+    with ThreadPoolExecutor(len(edges), "shards") as pool:
+        running = [pool.submit(peel, at) for at in range(len(edges))]
+    return results_of(running)
+
+
+def results_of(futures: Sequence[Future[T]]) -> list[T]:
+    """The results of the groups of one process.
+
+    If groups failed, raises the first error that is not ClusterLost, as that one is the cause of the others.
+    """
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    for error in errors:
+        if not isinstance(error, ClusterLost):
+            raise error
+    if errors:
+        raise errors[0]
+    return [future.result() for future in futures]

@@ -1,6 +1,8 @@
 """What changed between two graphs, in a numbering that both share: from a batch of changes, or from two whole graphs.
 
 Both graphs are sorted, so all comparisons are merges of sorted arrays. Takes memory in proportion to both graphs.
+A batch is small in most nights. NumPy searches it without a kernel, so that Numba is not loaded where nothing changes;
+many edges are searched by kernels.
 """
 
 from __future__ import annotations
@@ -10,16 +12,70 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
-from ..errors import OutOfRoom
+from ..errors import InputError, OutOfRoom
 from ..ids import identity
+from ..ids.id_types import to_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges, BucketIds
-from .searching import FEW, among, mark_ends, rows_before
+
+FEW = 2**14
+"""At most so many edges are searched for without kernels. It takes 30 passes over arrays of their number."""
+
+
+def rows_before(edges: Topology, some: Topology) -> NDArray[np.int64]:
+    """How many of `edges` come before each edge of `some`, int64 [some]. `some` may be in any order."""
+    if some.edges > FEW:
+        from ...kernels.cpu.update import rows_before as by_kernel  # loads Numba
+
+        found: NDArray[np.int64] = by_kernel(edges, some)
+        return found
+    first = np.searchsorted(edges.low, some.low, "left")
+    last = np.searchsorted(edges.low, some.low, "right")
+    for _ in range(int((last - first).max(initial=0)).bit_length()):
+        middle = (first + last) >> 1
+        open_ = first < last
+        before = open_.copy()
+        before[open_] = edges.high[middle[open_]] < some.high[open_]
+        first = np.where(before, middle + 1, first)
+        last = np.where(open_ & ~before, middle, last)
+    return first
+
+
+def among(edges: Topology, others: Topology) -> NDArray[np.bool_]:
+    """Whether each edge is among the others, bool [edges]."""
+    if min(edges.edges, others.edges) > FEW:
+        from ...kernels.cpu.update import among as by_kernel  # loads Numba
+
+        merged: NDArray[np.bool_] = by_kernel(edges, others)
+        return merged
+    found: NDArray[np.bool_] = np.zeros(edges.edges, np.bool_)
+    if not edges.edges or not others.edges:
+        return found
+    if edges.edges <= others.edges:
+        at = np.minimum(rows_before(others, edges), others.edges - 1)
+        found[:] = (others.low[at] == edges.low) & (others.high[at] == edges.high)
+        return found
+    at = np.minimum(rows_before(edges, others), edges.edges - 1)
+    found[at[(edges.low[at] == others.low) & (edges.high[at] == others.high)]] = True
+    return found
+
+
+def mark_ends(edges: Topology, left_out: NDArray[np.bool_], marked: NDArray[np.bool_]) -> None:
+    """Set `marked` [vertices] for the ends of all edges for which `left_out` [edges] is false."""
+    if edges.edges > FEW:
+        from ...kernels.cpu.update import mark_ends as by_kernel  # loads Numba
+
+        by_kernel(edges, left_out, marked)
+        return
+    for ends in (edges.low, edges.high):
+        marked[ends[~left_out]] = True
+
 
 MAX_VERTICES = 2**31 - 1
 """Most vertices of both graphs together, which are numbered with int32."""
@@ -222,7 +278,7 @@ def _renumbered(graph: NumberedGraph, number: NDArray[np.int32], ids: Ids) -> To
 
 def _moved(edges: Topology, number: NDArray[np.int32], vertices: int) -> Topology:
     """The edges with new numbers of vertices, `number` [old numbers], of which there are `vertices`."""
-    if edges.edges <= FEW:  # without kernels, as in `searching`
+    if edges.edges <= FEW:  # without kernels, as `rows_before` does
         return Topology(number[edges.low], number[edges.high], vertices)
     return Topology(kernels.take(number, edges.low), kernels.take(number, edges.high), vertices)
 
@@ -237,3 +293,25 @@ def _others(positions: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
     mask = np.ones(count, np.bool_)
     mask[positions] = False
     return mask
+
+
+def graph_of(vertices: pa.ChunkedArray, source: pa.ChunkedArray, target: pa.ChunkedArray) -> NumberedGraph:
+    """The graph whose vertices have these ids, ascending, with edges from `source` to `target`, sorted by both.
+
+    All columns have one type. Raises InputError if an edge has an end that is no vertex, or if the rows are not sorted.
+    """
+    ids = to_internal(vertices, vertices.type)
+    low, high = (_numbers(ids, to_internal(end, vertices.type)) for end in (source, target))
+    key = (low.astype(np.int64) << 32) | high
+    if (low >= high).any() or (key[1:] <= key[:-1]).any():
+        raise InputError("the result is damaged: its edges are not sorted by their ends")
+    return NumberedGraph(ids, Topology(low, high, len(ids)))
+
+
+def _numbers(ids: identity.Ids, ends: identity.Ids) -> NDArray[np.int32]:
+    if not len(ends):
+        return np.zeros(0, np.int32)
+    known, _, numbers = identity.encode(ids, ends)
+    if len(known) != len(ids):
+        raise InputError("the result is damaged: an end of an edge is not in its table of vertices")
+    return numbers

@@ -30,9 +30,9 @@ from ..ids.order import offsets
 from ..ingest.directions import DOWN, UP
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
+from .arcs import Arcs
 from .merging import NumberedGraph
 from .order import Order, order_of
-from .programs.arcs import Arcs
 from .state_index import FORMAT, INDEX, VERSION, NoState, new_place, read_index, sealed
 
 _STEP = 2**24

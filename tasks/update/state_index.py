@@ -11,9 +11,8 @@ from typing import Any
 
 from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..storage.checksums import after_checksum_line, json_object, with_checksum_line
-from ..storage.folders import Folder
+from ..storage.folders import Folder, take_over
 from ..storage.own_files import locked
-from ..storage.taking_over import take_over
 
 FOLDER = "state"
 """Name of the folder."""

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import KEY_BITS, Topology
-from ..bound.in_memory import find_triangles
-from ..bound.peel import Peeled, peel
+from ..bound.peel import Peeled, find_triangles, peel
 from ..errors import InternalError
-from ..graph.subgraph import Subgraph
+from ..graph import Subgraph
 from .order import Order, places
 
 if TYPE_CHECKING:

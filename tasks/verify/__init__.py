@@ -1,6 +1,6 @@
 """Checks of a finished result by definition, independent of the code that made it: NumPy and Arrow alone.
 
-May import `errors`, `ids.display`, `inputs.columns`, `inputs.finding`, `storage`, `tables` and `where`; no kernels,
-nothing of ingest, bounding or publishing. Start with `result`, which runs all checks. `reading` and `tables` read the
-result; `bounds` certifies λ.
+May import `errors`, `ids.display`, `inputs.columns`, `inputs.finding`, `inputs.partitions`, `storage`, `tables` and
+`where`; no kernels, nothing of ingest, bounding or publishing. Start with `result`, which runs all checks. `reading`
+and `tables` read the result; `bounds` certifies λ.
 """

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from ..ids.display import parse_id
 from ..tables.live import LiveFiles
-from .input import batches
+from .input import batches, input_pieces
 from .reading import Flaw, Int, positions, reject
-from .rows import input_pieces
 from .tables import EdgeTable, VertexTable
 
 Float = NDArray[np.float64]

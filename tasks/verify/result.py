@@ -16,7 +16,6 @@ from ..ids.display import type_name
 from ..storage.folders import Folder, folder_at
 from ..storage.pointer import follow_pointer
 from ..tables.live import LiveFiles
-from .attributes import check_attributes
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
@@ -25,6 +24,7 @@ from .reading import Flaw, Int, reject
 from .tables import (
     EdgeTable,
     VertexTable,
+    check_attributes,
     check_files,
     counted,
     edge_at,

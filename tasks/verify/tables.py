@@ -1,4 +1,7 @@
-"""The manifest, files, edge table and vertex table of a result. Shares no code with ingest or publish."""
+"""The manifest, files, and tables of edges, vertices and attributes of a result.
+
+Shares no code with ingest or publish.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from ..ids.display import display_id
 from ..storage.checksums import is_intact, json_object
 from ..storage.folders import Folder
 from ..storage.own_files import NOT_A_FILE, plain_path
-from .reading import Flaw, Int, id_array, positions, read_table
+from .reading import Flaw, Int, id_array, positions, read_file, read_table, table_files
 
 _TEXTS, _SHARES = [str], dict.fromkeys(("median", "mean", "exact", "below"), float)
 _LAMBDA = {"max": int, "sum": int, "histogram": [[int]], "vertices?": [[int]]}
@@ -240,3 +243,29 @@ def _bounds(manifest: dict[str, Any]) -> list[str]:
     if manifest["lambda"] is None:
         return []
     return ["lambda"] if manifest.get("lambda_high") is None else ["lambda_low", "lambda_high"]
+
+
+def check_attributes(out: Folder, manifest: dict[str, Any], vertices: VertexTable) -> tuple[str, bool]:
+    """Check that the table has one row per vertex, in the same order, and the columns in the manifest. Raises Flaw."""
+    record, done = manifest["input"]["vertices"], 0
+    columns = ["id", *record["columns"]]
+    if record["label"] is not None and record["label"] not in record["columns"]:
+        raise Flaw(f"the manifest's label {record['label']!r} is none of the attributes {record['columns']}")
+    for name in table_files(manifest, "attributes"):
+        table = read_file(out, name, columns)
+        if table["id"].type != vertices.id_type:
+            raise Flaw(f"{name}: id is {table['id'].type}, but the vertices' id is {vertices.id_type}")
+        ids, own = id_array(table["id"]), vertices.ids[done : done + len(table)]
+        if len(own) < len(ids):
+            raise Flaw(f"{name} has more rows than there are vertices")
+        other = pc.fill_null(pc.not_equal(ids, own), True)
+        if pc.any(other).as_py():
+            at = pc.index(other, True).as_py()
+            raise Flaw(f"{name}: row {at} has the id {ids[at].as_py()!r}, not {vertices.name(done + at)}")
+        done += len(table)
+    if done != len(vertices.ids):
+        raise Flaw(f"attributes: {done} rows, but there are {len(vertices.ids)} vertices")
+    stored = record["rows"] - record["unknown"]
+    if stored != done - record["missing"]:
+        raise Flaw(f"the manifest says that {stored} rows are of vertices, and that {record['missing']} have none")
+    return f"a row for each vertex: {', '.join(record['columns'])}", True

@@ -1,4 +1,4 @@
-"""Conversion of a condition's tree to an Arrow expression over columns of known types.
+"""Convert a condition's tree to an Arrow expression over columns of known types, and select rows and files with it.
 
 As in SQL, a comparison with null is neither true nor false, and such a row is not selected.
 """
@@ -9,6 +9,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import reduce
 from typing import Any
@@ -31,8 +32,10 @@ from .condition import (
     Operator,
     Truth,
     Value,
+    clipped,
+    columns_of,
+    refused,
 )
-from .words import clipped, refused
 
 _APPLY: Mapping[Operator, Callable[[Any, Any], Any]] = {
     "=": lambda left, right: left == right,
@@ -256,3 +259,38 @@ def _balanced(parts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
     while len(parts) > 1:
         parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
     return parts[0]
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Selects rows. Picklable."""
+
+    condition: Condition
+
+    types: tuple[tuple[str, pa.DataType], ...]
+    """Columns of the condition and their types."""
+
+    columns: tuple[str, ...]
+    """Columns of the condition that are in the files; the values of the others are in their paths."""
+
+    def expression(self, constants: Mapping[str, Any]) -> pc.Expression:
+        """The condition for a file with these values in its path. Raises UsageError as `expression_of` does."""
+        return expression_of(self.condition, dict(self.types), constants)
+
+
+def cannot_match(condition: Condition, types: Mapping[str, pa.DataType], constants: Mapping[str, Any]) -> bool:
+    """Whether the values in a file's path exclude that any of its rows matches the condition.
+
+    Raises UsageError for a value that does not fit the type of its column.
+    """
+    return _cannot(condition, condition.root, types, constants)
+
+
+def _cannot(condition: Condition, node: Node, types: Mapping[str, pa.DataType], constants: Mapping[str, Any]) -> bool:
+    if {column.name for column in columns_of(node)} <= constants.keys():
+        expression = expression_of(Condition(condition.text, node), types, constants)
+        return bool(pa.table({"row": [0]}).filter(expression).num_rows == 0)
+    if isinstance(node, Both):
+        parts: Sequence[bool] = [_cannot(condition, part, types, constants) for part in node.parts]
+        return any(parts) if node.how == "and" else all(parts)
+    return False

@@ -16,7 +16,7 @@ import pytest
 
 from commands import accepted, accepted_by_dask_cuda
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from processes import started
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.fixture(scope="session")

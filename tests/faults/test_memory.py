@@ -24,7 +24,7 @@ from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.shards.carriers.group_file import PREFIX
 from trials import Trials
 

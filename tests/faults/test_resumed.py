@@ -20,8 +20,8 @@ from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.output.checkpoint_files import opened
-from edgemill.tasks.bounding_values import restore
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.checkpoint_values import restore
+from edgemill.tasks.generate import generate
 from edgemill.tasks.storage.array_files import DamagedFile, StoredFile
 from trials import Trials
 

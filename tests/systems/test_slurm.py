@@ -18,7 +18,7 @@ import pytest
 from distributed import Client
 
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from trials import Trials
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "configs" / "slurm" / "edgemill.sbatch"

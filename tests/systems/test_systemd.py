@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from edgemill.pipeline import Result
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from trials import Trials
 
 HERE = Path(__file__).resolve().parent

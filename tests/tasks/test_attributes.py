@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import strategies
 from edgemill.tasks import attributes
-from edgemill.tasks.attributes import AttributeSource, BucketAttributes, joining
+from edgemill.tasks.attributes import AttributeSource, BucketAttributes
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.ids.id_types import to_internal
 from edgemill.tasks.ingest.numbering import BucketIds
@@ -118,7 +118,7 @@ def test_types_and_labels(tmp_path: Path) -> None:
 
 
 def test_row_groups_of_much_text_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "_GROUP_BYTES", 3000)
+    monkeypatch.setattr(attributes, "_GROUP_BYTES", 3000)
     table = pa.table({"id": list(range(16)), "text": [f"{number}" * 500 for number in range(16)]})
     pq.write_table(table, tmp_path / "texts.parquet")
     source = attributes.open_attributes(str(tmp_path / "texts.parquet"), pa.int64())

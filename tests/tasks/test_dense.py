@@ -18,8 +18,8 @@ import strategies
 from edgemill import kernels
 from edgemill.pipeline.stages.extracting import Groups
 from edgemill.tasks import dense
+from edgemill.tasks.dense.groups import Sums
 from edgemill.tasks.dense.merge import component_ids
-from edgemill.tasks.dense.triangles import Sums
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.ingest.degrees import BucketDegrees

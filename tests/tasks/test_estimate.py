@@ -16,7 +16,7 @@ import drive
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.estimate import sampling
 from edgemill.tasks.estimate.estimate import Estimate, estimate
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.ids import identity
 from edgemill.tasks.inputs.open_source import open_source
 from known_graphs import SKIP_REASON, known_graph

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from edgemill.tasks import generate as graph_kinds
 from edgemill.tasks.errors import UsageError
-from edgemill.tasks.generate import kinds as graph_kinds
-from edgemill.tasks.generate.generate import generate
-from edgemill.tasks.generate.kinds import KINDS, RMat
+from edgemill.tasks.generate import KINDS, RMat, generate
 from oracles import brute_force_lambda, simple_edges
 
 SMALL: dict[str, dict[str, int]] = {

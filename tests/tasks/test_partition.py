@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.tasks.ingest.range_cuts import cut_targets, cuts_within, range_partitioner
-from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
+from edgemill.tasks.partition import (
+    HashPartitioner,
+    Partitioner,
+    RangePartitioner,
+    cut_targets,
+    cuts_within,
+    range_partitioner,
+)
 
 
 def cuts(buckets: list[list[int]], partitions: int) -> list[int]:

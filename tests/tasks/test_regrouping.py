@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from edgemill import kernels
 from edgemill.kernels.cpu.nest import mark_forest
 from edgemill.kernels.graph import Nested, Topology
-from edgemill.tasks.dense.earlier import EarlierGroups, GroupTables, earlier_groups
-from edgemill.tasks.dense.regrouping import ChangedEdges, Regrouped, regroup
+from edgemill.tasks.dense.regrouping import ChangedEdges, EarlierGroups, GroupTables, Regrouped, earlier_groups, regroup
 from edgemill.tasks.errors import InputError
 from examples import examples
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgemill.kernels.cpu.nest import subtree_minima, subtree_sums
-from edgemill.tasks.dense import subtrees
+from edgemill.tasks.dense import tree
 
 
 @given(st.data())
@@ -19,8 +19,8 @@ def test_loop_and_kernels_agree(data: st.DataObject) -> None:
     values = np.array(data.draw(st.lists(st.integers(-(2**40), 2**40), min_size=size, max_size=size)), np.int64)
     before = values.copy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subtrees, "_are_few", lambda parent: True)
-        sums, minima = subtrees.subtree_sums(parent, values), subtrees.subtree_minima(parent, values)
+        patch.setattr(tree, "_are_few", lambda parent: True)
+        sums, minima = tree.subtree_sums(parent, values), tree.subtree_minima(parent, values)
     assert sums.dtype == minima.dtype == np.int64
     assert np.array_equal(sums, subtree_sums(parent, values))
     assert np.array_equal(minima, subtree_minima(parent, values))
@@ -29,9 +29,9 @@ def test_loop_and_kernels_agree(data: st.DataObject) -> None:
 
 def test_kernels_are_called_once_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     parent, values = np.array([2, 2, -1], np.int32), np.array([1, 2, 4])
-    assert not subtrees._are_few(parent)  # this process has kernels
-    monkeypatch.setattr(subtrees, "numba_was_loaded", lambda: False)
-    assert subtrees._are_few(parent)
-    assert not subtrees._are_few(np.zeros(subtrees.FEW + 1, np.int32))
-    assert subtrees.subtree_sums(parent, values).tolist() == [1, 2, 7]
-    assert subtrees.subtree_minima(parent, values).tolist() == [1, 2, 1]
+    assert not tree._are_few(parent)  # this process has kernels
+    monkeypatch.setattr(tree, "numba_was_loaded", lambda: False)
+    assert tree._are_few(parent)
+    assert not tree._are_few(np.zeros(tree.FEW + 1, np.int32))
+    assert tree.subtree_sums(parent, values).tolist() == [1, 2, 7]
+    assert tree.subtree_minima(parent, values).tolist() == [1, 2, 1]

@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 from edgemill.tasks.errors import EdgemillError, UsageError
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.form import Form
-from edgemill.tasks.inputs.formats.pruning import matching_row_groups
+from edgemill.tasks.inputs.formats.statistics import matching_row_groups
 from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.partitions import partition_types, partition_values, texts_of_path
 from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.where.condition import FEW_VALUES, MAX_COMPARISONS, parse_where
-from edgemill.tasks.where.expression import expression_of
-from edgemill.tasks.where.filter import cannot_match
-from edgemill.tasks.where.partitions import partition_types, partition_values, texts_of_path
+from edgemill.tasks.where.expression import cannot_match, expression_of
 from examples import examples
 
 DAY = datetime.date(2026, 11, 1)

@@ -1,7 +1,7 @@
-"""Input file formats. Those that edgemill reads are modules in `shipped`; `formats` finds them by names, suffixes and
-first bytes, and `unread` names others and the commands that convert them.
+"""Input file formats. Those that edgemill reads are modules in `shipped`; `unread` names others and the commands that
+convert them.
 
-`parquet`, `statistics`, `thrift` read Parquet, `text` CSV, TSV and JSON lines, `matrix_market` Matrix Market. `form`
-has what the settings say, `layout` how rows are laid out, `pruning` skips row groups by a condition. Imports
-`tasks.errors`, `tasks.storage` and `inputs.opening`. Start with `input_format`: what a format declares.
+Start with `input_format`: what a format declares, and how one is found by names, suffixes and first bytes. `parquet`
+and `statistics` read Parquet, `text` CSV, TSV and JSON lines, `matrix_market` Matrix Market. `form` has how rows are
+laid out. Imports `tasks.errors`, `tasks.storage`, `tasks.where` and `inputs.opening`.
 """

@@ -20,7 +20,7 @@ import pyarrow.csv as arrow_csv
 
 from ...errors import InputError
 from .form import Form
-from .formats import compression_of
+from .input_format import compression_of
 from .lines import BYTE_ORDER_MARK, LineStream, chunks_of_lines, decompressed
 from .unread import why_content_not_read
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import InputError
-from ...storage.file_versions import size_and_version
 from ...storage.parquet_checksum import read_footer, read_footer_bytes
-from ..opening import READ_ERRORS, error_reason, open_bytes, open_version
+from ..opening import READ_ERRORS, error_reason, open_bytes, open_version, size_and_version
 
 STREAM_BYTES = 2**20
 """Bytes of a column per read, without pre-buffering."""

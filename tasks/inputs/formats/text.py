@@ -23,8 +23,8 @@ import pyarrow.json as arrow_json
 
 from ...errors import InputError, OtherType
 from ..opening import error_reason
-from .formats import compression_of
-from .layout import Layout
+from .form import Layout
+from .input_format import compression_of
 from .lines import (
     LineStream,
     chunks_of_lines,

@@ -17,7 +17,7 @@ import pyarrow.csv as arrow_csv
 from ...errors import InputError
 from ..opening import error_reason
 from .form import Form
-from .formats import compression_of
+from .input_format import compression_of
 from .lines import (
     BYTE_ORDER_MARK,
     comments_in,

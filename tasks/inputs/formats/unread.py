@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
 
-from .formats import compression_of, format_of_bytes, suffix_of
+from .input_format import compression_of, format_of_bytes, suffix_of
 
 _DUCKDB: Mapping[str, str] = {
     ".xlsx": "FROM read_xlsx('{path}')",

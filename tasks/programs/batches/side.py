@@ -14,8 +14,7 @@ from ...ids.order import Ints
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier, Packet, Words
 from ..block import Block
-from ..mirrors import Mirrors
-from ..orders.reversing import reversed_block
+from ..mirrors import Mirrors, reversed_block
 from ..words import NO_WORDS, pack, unpack
 
 MARK_FACTOR = 16

@@ -2,5 +2,5 @@
 
 May import the other modules of `programs` except `running` and what imports it. `calls` calls the functions of a
 program and checks what they return; `state` is a program with its state on one block; `synchronous` and `asynchronous`
-are the two orders, and `at_once` does without supersteps. Start with `synchronous`.
+are the two orders. Start with `synchronous`.
 """

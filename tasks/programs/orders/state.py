@@ -12,12 +12,10 @@ from ...errors import ProgramError
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
 from ..block import Block
-from ..gathering import Gatherer
-from ..mirrors import Mirrors
+from ..gathering import Gatherer, gatherer_of
+from ..mirrors import Mirrors, mirrors_of
 from ..program import Array, Program, Totals, Vertices
 from .calls import Calls, check_declaration, is_shipped, name_of, needs_weights
-from .gatherers import gatherer_of
-from .reversing import mirrors_of
 
 NO_STATE: Mapping[str, Array] = {}
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..edges.program import EdgeProgram
-from ..program import Array, Column, State, Vertices
+from ..program import Array, Column, EdgeProgram, State, Vertices
 
 
 @dataclass(frozen=True)

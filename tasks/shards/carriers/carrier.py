@@ -1,4 +1,4 @@
-"""Carriers exchange packets between groups of shards. This module has the protocol, and a carrier between threads.
+"""Carriers exchange packets between groups of shards: the protocol, a carrier between threads, and all-gather of texts.
 
 Other carriers: `shared_memory`, between processes of one host; `pipeline.cluster.worker_carrier`, between
 Dask workers.
@@ -148,3 +148,14 @@ def _packet(sent: _Sent | None, exchange: int, rank: int) -> Packet:
     if sent is None or sent.exchange != exchange:
         raise InternalError(f"a packet of exchange {sent and sent.exchange} came in exchange {exchange} of the shards")
     return Packet(sent.common, sent.own[rank])
+
+
+EMPTY: Words = np.empty(0, np.uint32)
+
+
+def all_gather(carrier: Carrier, text: bytes) -> list[bytes]:
+    """[groups] the texts of all groups, by rank; takes one exchange."""
+    padded = text + bytes(-len(text) % 4)
+    words = np.concatenate([np.array([len(text)], np.uint32), np.frombuffer(padded, np.uint32)])
+    packets = carrier.exchange(words, [EMPTY] * carrier.groups)
+    return [packet.common[1:].tobytes()[: int(packet.common[0])] for packet in packets]

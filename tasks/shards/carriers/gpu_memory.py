@@ -18,8 +18,7 @@ from ....kernels.gpu_shards import Address
 from ....kernels.runtime.device import synchronize
 from ...device import place_like
 from ...errors import ClusterLost
-from .all_gather import EMPTY, all_gather
-from .carrier import Carrier, Packet, Words, lost
+from .carrier import EMPTY, Carrier, Packet, Words, all_gather, lost
 
 if TYPE_CHECKING:
     from ....kernels.gpu.shards.shared_memory import OpenOutbox, Outbox

@@ -22,8 +22,7 @@ from ....kernels.cpu.arrays.indexing import copy_words
 from ....kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...errors import ClusterLost, InternalError
 from .carrier import Packet, Words, check_words, lost
-from .futex import sleep_while
-from .group_file import HEARTBEAT, POSTED, GroupFile, OtherFile, remove_abandoned
+from .group_file import HEARTBEAT, POSTED, GroupFile, OtherFile, remove_abandoned, sleep_while
 
 SILENT_SECONDS = 25.0
 """Time without a heartbeat after which a group counts as lost."""

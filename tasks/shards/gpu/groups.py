@@ -14,12 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ClusterLost
-from ..carriers.all_gather import EMPTY
-from ..carriers.carrier import Carrier
-from ..edges import ShardEdges
+from ..carriers.carrier import EMPTY, Carrier
+from ..group_edges import ShardEdges
 from .shard import ShardOnGpu, Totals, check_totals, peel_shards_on_gpu
-from .transport import open_transport
-from .transport_threads import running_threads
+from .transport import open_transport, running_threads
 
 
 def peel_groups_on_gpu(

@@ -2,6 +2,8 @@
 
 The kernels make thousands of exchanges without the host; see kernels/cuda/shards/peel.cu. Their messages go through the
 transport that `transport` has opened.
+
+Names of the transports of messages between shards on GPUs.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +20,23 @@ from numpy.typing import NDArray
 from ....kernels.gpu_shards import Address, ShardSums
 from ....kernels.runtime.sizes import SizedArrays
 from ...errors import ClusterLost, InternalError
-from ..edges import ShardEdges
+from ..group_edges import ShardEdges
 from ..state import Figures
-from .transport_names import MAILBOXES
 
 if TYPE_CHECKING:
     from ....kernels.gpu.shards.mail import DirectMail, HostMail, RelayedMail, ShardMailbox
     from ....kernels.gpu.shards.peel import ShardPeeling
 
     ShardMail: TypeAlias = DirectMail | HostMail | RelayedMail
+
+MAILBOXES: Final = "mailboxes"
+"""Kernels write to the memory of each other's GPUs."""
+HOST_MEMORY: Final = "host-memory"
+"""Kernels write to host memory that all processes map."""
+NCCL: Final = "nccl"
+"""A thread of each process sends the kernel's messages through NCCL."""
+RELAY: Final = "relay"
+"""A thread of each process sends the kernel's messages through the group's carrier."""
 
 
 class Totals(NamedTuple):
@@ -84,7 +94,7 @@ class ShardOnGpu(SizedArrays):
     words: NDArray[np.uint64]
     """`sums` as the kernel stores them."""
     way: str = MAILBOXES
-    """The transport of the messages: one of `transport_names`."""
+    """The transport of the messages, by its name."""
     why: str = ""
     """Why threads relayed messages instead of kernels; empty if kernels sent them or were not asked for."""
 

@@ -19,7 +19,7 @@ from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import read_manifest
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.opening import READ_ERRORS

@@ -29,7 +29,7 @@ from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.run.full import MAX_ATTEMPTS
 from edgemill.pipeline.settings.models import ClusterSettings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from hosts import hosts
 from processes import DASK, EDGEMILL, ended, started
 from shard_faults import MOST_SILENT_SECONDS, Told

@@ -13,7 +13,7 @@ from dask.sizeof import sizeof
 
 from edgemill.tasks.ingest.numbering import BucketIds
 from edgemill.tasks.messages import Bundle, Payload
-from edgemill.tasks.publish.early import KnownEdges
+from edgemill.tasks.publish.lambda_columns import KnownEdges
 from edgemill.tasks.publish.tables import EdgeEnds
 from foreign import Foreign
 

@@ -28,7 +28,7 @@ from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.warm import warm
 from edgemill.pipeline.run.compiling import compile_programs
 from edgemill.pipeline.programs.making import shipped_programs
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Entries, cut_blocks, run_blocks

@@ -10,7 +10,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.fixture(scope="module")

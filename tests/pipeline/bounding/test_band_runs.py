@@ -32,7 +32,7 @@ from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
 from edgemill.tasks.errors import StateLost
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 SOON = pytest.mark.timeout(60)

@@ -25,7 +25,7 @@ from edgemill.pipeline.opening.existing_result import fingerprint
 from edgemill.pipeline.output.checkpoint_files import opened
 from edgemill.pipeline.plan.made_of import _files
 from edgemill.pipeline.settings.models import CheckpointSettings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
 
 ALWAYS = {"every_seconds": 0.0}

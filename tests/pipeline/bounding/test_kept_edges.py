@@ -15,7 +15,7 @@ import pytest
 import runs
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.monitor.status import status_of
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 ALWAYS = {"every_seconds": 0.0}
 BEFORE = [("partitioning.partition", "edges"), ("partitioning.triangulate", "owned")]

@@ -29,7 +29,7 @@ from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import Execution
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.settings.models import ClusterSettings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.shards import warm_shards
 
 Mine = Callable[..., Result]

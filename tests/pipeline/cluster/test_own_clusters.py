@@ -18,7 +18,7 @@ from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.cluster.execution import Execution
 from edgemill.pipeline.cluster.session import Session
 from edgemill.pipeline.events import Events
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from processes import DASK, started
 
 HOW: dict[str, Any] = {"device": "cpu", "partitions": 4}

@@ -21,7 +21,7 @@ from edgemill.pipeline.stages.ingesting import number
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.ingest import BucketEdges
 from edgemill.tasks.ingest.reading import IdRows
 from edgemill.tasks.inputs.sources import Source

@@ -25,7 +25,7 @@ from edgemill.pipeline.cluster.workers import ready
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.status import status_of
 from edgemill.tasks.bound import peel as peel_alone
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 SECONDS = 20
 """Less than the lease of Dask's own lock, and more than anything here takes."""

@@ -33,7 +33,7 @@ from edgemill.pipeline.messages.exits import exit_code
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.errors import ClusterLost, OutOfRoom
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.messages import Bundle, bundle
 
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}

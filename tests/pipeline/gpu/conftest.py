@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.fixture(scope="module")

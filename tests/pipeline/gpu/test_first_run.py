@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

@@ -15,7 +15,7 @@ from edgemill.pipeline import ClusterLost, InputError, OutOfRoom, mine
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.settings.models import ClusterSettings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from known_graphs import FACEBOOK
 
 pytestmark = pytest.mark.gpu

@@ -22,9 +22,9 @@ from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, 
 from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES, MOVED_EDGE_BYTES, Plan
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import GPU_FILL, PACKED_ROW_BYTES, SORTED_SHARE
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.sources import Source
-from edgemill.tasks.shards.gpu import merged_edges
+from edgemill.tasks.shards import group_edges
 
 GIGABYTE = 10**9
 HERE = Capacity(1, 4, 0, GIGABYTE, in_process=True)
@@ -338,7 +338,7 @@ def test_mailbox_size_equals_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch
 def test_ranges_of_a_merge_equal_those_of_the_code() -> None:
     third_vertex = pytest.importorskip("edgemill.kernels.gpu.shards.triangles", exc_type=ImportError)
     assert gpu_memory.SORTED_AT_ONCE == third_vertex.MERGED_AT_ONCE
-    assert gpu_memory.MERGED_AT_ONCE == merged_edges.AT_ONCE
+    assert gpu_memory.MERGED_AT_ONCE == group_edges.AT_ONCE
 
 
 def test_memory_of_a_shard() -> None:

@@ -19,7 +19,7 @@ from edgemill.pipeline.stages import ingesting, partitioning, publishing
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
 

@@ -21,7 +21,7 @@ from edgemill.pipeline.cluster.session import Session
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages.extracting import KnownLambda, extract
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.publish.lambda_columns import BucketResults
 

@@ -15,7 +15,7 @@ from edgemill.pipeline.bounding import schedule
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.graph.subgraph import PartitionCounts
+from edgemill.tasks.graph import PartitionCounts
 
 CLIQUES = [edge for first, size in ((0, 4), (10, 5), (20, 7)) for edge in combinations(range(first, first + size), 2)]
 

@@ -27,7 +27,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings import dates
 from edgemill.pipeline.settings.models import Settings
 from edgemill.tasks import errors
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 NIGHTLY = CONFIGS / "nightly"

@@ -11,7 +11,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings.overlap import check_locations, refuse_input_overlap, refuse_within
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.errors import UsageError
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.storage.folders import folder_at
 
 

@@ -31,7 +31,7 @@ from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting, limits
 from edgemill.tasks.estimate.estimate import Estimate, estimate
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,9 @@ from edgemill.pipeline.plan.programs import PlannedPrograms
 from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS
 from edgemill.pipeline.run.tables import plan_record
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.programs.shipped.components import Components
-from edgemill.tasks.programs.streaming import StreamCost
-from edgemill.tasks.programs.streaming.cost import LINK_RATE
+from edgemill.tasks.programs.streaming import LINK_RATE, StreamCost
 
 GIB = 2**30
 H200 = Capacity(1, 16, 128 * GIB, 139 * GIB, True)

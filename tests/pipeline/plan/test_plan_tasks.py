@@ -19,7 +19,7 @@ from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.tasks import Layout
 from edgemill.pipeline.settings.sources import make_settings
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.fixture(scope="module")

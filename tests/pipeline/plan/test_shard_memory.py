@@ -11,7 +11,7 @@ from drive import order_buckets
 from edgemill.kernels.cpu.shards import ShardGroup
 from edgemill.pipeline.plan import shard_memory as memory
 from edgemill.pipeline.plan.shard_memory import ShardMemory
-from edgemill.tasks.shards import group_edges, streams
+from edgemill.tasks.shards import group_edges, supports
 from shard_edges import buckets_of, shard
 from sharding import ordered, peel_in_groups
 
@@ -45,7 +45,7 @@ def test_edges_of_groups(groups: int, shards: int) -> None:
     assert sum(e.low.nbytes + e.high.nbytes + e.support.nbytes for e in own) == memory.STORED_BYTES * stored
     rows = [own.rows for own in built.groups]
     assert sum(own.bucket.nbytes + own.row.nbytes for own in rows) == memory.OWNED_BYTES * EDGES
-    runs = [part for edges in built.sorted for part in streams.send_edges(edges, built.assignment).parts.values()]
+    runs = [part for edges in built.sorted for part in supports.send_edges(edges, built.assignment).parts.values()]
     sent_edges = sum(run.low.nbytes + run.high.nbytes for run in runs)
     assert sent_edges < memory.CLOSING_BYTES * EDGES
 

@@ -19,7 +19,7 @@ from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import task_engine as updating_threads
 from edgemill.pipeline.stages.task_engine import ThreadedEngine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 def have_cores(count: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.stages import extracting
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from known_graphs import FACEBOOK
 from runs import write_rows
 

@@ -19,7 +19,7 @@ from edgemill.pipeline.output.checkpoint_files import checkpoint_place
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.setting_names import with_flags
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.storage.folders import folder_at
 
 TWO_TRIANGLES = [(1, 2), (2, 3), (1, 3), (3, 4), (2, 4)]

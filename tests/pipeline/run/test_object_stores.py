@@ -31,7 +31,7 @@ from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.tasks.errors import EdgemillError, StoreLost
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.parquet import open_parquet
 from edgemill.tasks.inputs.open_source import open_source

@@ -18,7 +18,7 @@ import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.events import STAGES, Events, Stage
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 Mine = Callable[..., Result]
 

@@ -20,7 +20,7 @@ from edgemill import kernels
 from edgemill.kernels.runtime.sizes import SizedArrays
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster import engine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.messages import bundle
 
 Mine = Callable[..., Result]

@@ -118,7 +118,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from edgemill import mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 if not Path("rows").exists():
     generate("rmat", "rows", files=2, seed=1, scale=15, edge_factor=8)

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client
 
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.update import state as states
 from edgemill.tasks.update.order import find_violation, order_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 ALWAYS = {"every_seconds": 0.0}
 """Checkpoints at each chance."""

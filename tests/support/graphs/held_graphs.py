@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import drive
 from edgemill.tasks.bound.intervals import Intervals
-from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.graph import Subgraph
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.inputs.open_source import open_source
 from strategies import EdgeList

@@ -22,8 +22,7 @@ from edgemill.pipeline.stages.publishing import EarlyEdges, collect_supports
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest as steps
 from edgemill.tasks.device import MemorySpace
-from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.graph import Subgraph, build_subgraph, count_triangles
 from edgemill.tasks.ingest.numbering import BucketEdges
 from edgemill.tasks.inputs.sources import Source, plan_blocks
 from edgemill.tasks.messages import Bundle, collect

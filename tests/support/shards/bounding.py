@@ -14,7 +14,7 @@ from edgemill.tasks.bound.bisection import Halves, bisection_intervals, halve_ba
 from edgemill.tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.peel import peel, peel_intervals
-from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.graph import Subgraph
 from edgemill.tasks.shards import MemoryCarrier
 
 Method: TypeAlias = Callable[[Subgraph], Intervals]

@@ -16,7 +16,7 @@ from edgemill.tasks.ingest.numbering import BucketEdges
 from edgemill.tasks.publish.lambda_columns import BucketResults
 from edgemill.tasks.shards import answers, group_edges, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
-from edgemill.tasks.shards.streams import SortedEdges, send_edges, sort_edges
+from edgemill.tasks.shards.supports import SortedEdges, send_edges, sort_edges
 
 Edge = tuple[int, int]
 

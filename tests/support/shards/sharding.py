@@ -16,8 +16,7 @@ from edgemill.kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator, Cut, ShardGr
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet, ShardEdges, ShardState, Words, first_shards
-from edgemill.tasks.shards.building import build_group
-from edgemill.tasks.shards.peeling import Peeling
+from edgemill.tasks.shards.peeling import Peeling, build_group
 from oracles import brute_force_support, simple_edges
 
 Edge = tuple[int, int]

@@ -34,11 +34,9 @@ from edgemill.kernels.filters import EDGE_WORK, Frontier, PlainChanges, Removed,
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
-from edgemill.tasks.bands.peeling import peel_band
-from edgemill.tasks.bands.state import BandState
+from edgemill.tasks.bands.peeling import BandState, peel_band
 from edgemill.tasks.bands.sums import DirectSums, Sums, sums_over
-from edgemill.tasks.bound.in_memory import find_triangles
-from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.bound.peel import find_triangles, peel
 from edgemill.tasks.errors import ClusterLost, InternalError
 from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet
 from edgemill.tasks.shards.carriers.gpu_memory import between_gpus

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 import strategies
 from carrying import in_threads
 from edgemill.kernels.runtime.threads import kernel_threads
-from edgemill.tasks import bounding_values
+from edgemill.tasks import checkpoint_values
 from edgemill.tasks.bands.copies import graph_copy
 from edgemill.tasks.bands.filtering import CoarseFilter
-from edgemill.tasks.bands.peeling import peel_band
+from edgemill.tasks.bands.peeling import BandState, band_intervals, peel_band
 from edgemill.tasks.bands.remainder import (
     HandedOver,
     Remainder,
@@ -29,12 +29,11 @@ from edgemill.tasks.bands.remainder import (
     merge_remaining,
     remaining_edges,
 )
-from edgemill.tasks.bands.state import BandState, band_intervals
 from edgemill.tasks.bands.sums import Sums
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.peel import Peeled, peel, peel_intervals
 from edgemill.tasks.errors import InternalError
-from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.graph import Subgraph
 from edgemill.tasks.shards import MemoryCarrier, ShardState
 from examples import examples
 from oracles import brute_force_lambda, simple_edges
@@ -227,8 +226,8 @@ def test_stored_states(tmp_path: Path) -> None:
     with kernel_threads(1):
         part = peel(rest.graph, None, 0)
     for number, state in enumerate((replace(states[0], found=part), states[1])):
-        stored = bounding_values.store(state, str(tmp_path / str(number)), {})
-        found = bounding_values.restore(stored, {})
+        stored = checkpoint_values.store(state, str(tmp_path / str(number)), {})
+        found = checkpoint_values.restore(stored, {})
         assert isinstance(found, HandedOver)
         np.testing.assert_array_equal(found.low, state.low)
         np.testing.assert_array_equal(found.count, state.count)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 import oracles
 import strategies
-from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
+from edgemill.tasks.bound.peel import find_lambda, find_triangles
 
 
 @given(rows=strategies.edge_lists(12))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.kernels.cpu import minwise
-from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
 from edgemill.tasks.bound.intervals import Intervals
+from edgemill.tasks.bound.peel import find_lambda, find_triangles
 from edgemill.tasks.bound.streamdn import StreamError, StreamEstimate, error_of, estimate_stream
 from examples import examples
 from vertex_programs import Drawn, graphs

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import oracles
 import strategies
 from edgemill.kernels.graph import GONE, MAX_TRIANGLES, MAX_TRIANGLES_ON_GPU, UNCOUNTED
+from edgemill.tasks import graph as subgraphs
 from edgemill.tasks.errors import OutOfRoom
-from edgemill.tasks.graph import subgraph as subgraphs
-from edgemill.tasks.graph.subgraph import build_subgraph
-from edgemill.tasks.graph.triangulate import check_supports
+from edgemill.tasks.graph import build_subgraph, check_supports
 from examples import examples
 from held_graphs import held_graph
 

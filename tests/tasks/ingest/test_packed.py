@@ -21,8 +21,7 @@ from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.ingest.blocks import BlockEdges
-from edgemill.tasks.ingest.packed import PackedRows
-from edgemill.tasks.ingest.packed.rows import PACKED_BITS
+from edgemill.tasks.ingest.packed import PACKED_BITS, PackedRows
 from edgemill.tasks.ingest.reading import IdRows
 from edgemill.tasks.inputs.sources import Source
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import drive
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.ingest.directions import DOWN, UP
-from edgemill.tasks.ingest.repeats import combine_rows
+from edgemill.tasks.ingest.weights import combine_rows
 from edgemill.tasks.inputs.formats.form import Form, Weights
 from edgemill.tasks.inputs.open_source import open_source
 from examples import examples

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 
-from edgemill.tasks.attributes.source import open_attributes
+from edgemill.tasks.attributes import open_attributes
 from edgemill.tasks.errors import EdgemillError, InputError
 from edgemill.tasks.ingest.reading import read_rows
 from edgemill.tasks.inputs.formats.form import Form, Weights

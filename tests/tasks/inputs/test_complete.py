@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from edgemill.tasks.errors import InputIncomplete, UsageError
-from edgemill.tasks.inputs.complete import refuse_unmarked
+from edgemill.tasks.inputs.finding import refuse_unmarked
 
 MARKER = "_SUCCESS"
 

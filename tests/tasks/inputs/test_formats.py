@@ -26,7 +26,7 @@ from edgemill.tasks.ingest.reading import count_rows, read_rows
 from edgemill.tasks.inputs import head as heads
 from edgemill.tasks.inputs.formats import lines
 from edgemill.tasks.inputs.formats.form import Form
-from edgemill.tasks.inputs.formats.formats import every_format, format_named_by, format_of_bytes
+from edgemill.tasks.inputs.formats.input_format import every_format, format_named_by, format_of_bytes
 from edgemill.tasks.inputs.formats.unread import why_not_read
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source, plan_blocks

@@ -28,7 +28,7 @@ from edgemill.tasks.inputs.formats import lines
 from edgemill.tasks.inputs.formats.form import Form, Weights
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source, plan_blocks
-from edgemill.tasks.verify.rows import input_pieces
+from edgemill.tasks.verify.input import input_pieces
 
 ENTRIES = [(1, 2, 0.5), (2, 3, 1e-6), (9, 9, 2.0), (3, 1, -4.0), (1, 2, 0.0)]
 

@@ -12,9 +12,8 @@ from scipy.stats import hypergeom
 
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.programs import Entries, cut_blocks, run_blocks
-from edgemill.tasks.programs.batches.drawing import drawn_sources
-from edgemill.tasks.programs.batches.forecast import Forecast
 from edgemill.tasks.programs.batches.program import Sample
+from edgemill.tasks.programs.batches.running import Forecast, drawn_sources
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples

@@ -24,8 +24,7 @@ from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.coreness import Coreness
 from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.programs.shipped.sssp import ShortestPaths
-from edgemill.tasks.programs.streaming import collect_block_in_pieces
-from edgemill.tasks.programs.streaming.building import PIECE_BYTES
+from edgemill.tasks.programs.streaming import PIECE_BYTES, collect_block_in_pieces
 from edgemill.tasks.shards import FileAllocator, MemoryCarrier
 from vertex_programs import Drawn, arrays, cut, graphs
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.tasks.programs import cut_blocks, run_blocks
-from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.batches.running import drawn_sources
 from edgemill.tasks.programs.block import NO_PATH
-from edgemill.tasks.programs.pairs.sending import collect_pairs, send_pairs
+from edgemill.tasks.programs.pairs import collect_pairs, send_pairs
 from edgemill.tasks.programs.shipped.distances import Distances
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import ProgramError
-from edgemill.tasks.programs import Program, Totals, Vertices
-from edgemill.tasks.programs.combining import entries
+from edgemill.tasks.programs import Program, Totals, Vertices, gathering
 from edgemill.tasks.programs.orders.calls import Calls
 from vertex_programs import Drawn, Where, by_blocks, graphs
 
@@ -96,7 +95,7 @@ def test_messages_are_combined(graph: Drawn, combine: str, blocks: int, data: st
             rows[u].append((v, weight))
     k = data.draw(st.integers(1, 3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries.GatherEntries.__init__, "__defaults__", (data.draw(st.sampled_from([1, 3, 100])),))
+        patch.setattr(gathering.GatherEntries.__init__, "__defaults__", (data.draw(st.sampled_from([1, 3, 100])),))
         found = by_blocks(Messages(combine, k), graph, blocks).state
     for v, row in enumerate(rows):
         received = [(2.0 * u * weight - len(row), u) for u, weight in sorted(row, key=lambda one: one[0])]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.tasks import program_values
+from edgemill.tasks import checkpoint_values
 from edgemill.tasks.ids import identity
 from edgemill.tasks.partition import HashPartitioner
 from edgemill.tasks.programs import Outcome, Program, cut_blocks, run_blocks
@@ -70,8 +70,8 @@ def test_its_state_is_stored(tmp_path: Path) -> None:
     home = HashPartitioner(2)
     cut = cut_blocks(graph.entries(), 9, home, True, "in")
     paused = run_blocks(BreadthFirst(0), cut, home, MemoryCarrier.open(2), threads=2, most_steps=3)
-    stored = [program_values.store(own, f"file://{tmp_path}/{own.group}.zip", {}) for own in paused]
-    again = [program_values.restore(file, {}) for file in stored]
+    stored = [checkpoint_values.store(own, f"file://{tmp_path}/{own.group}.zip", {}) for own in paused]
+    again = [checkpoint_values.restore(file, {}) for file in stored]
     ended = run_blocks(BreadthFirst(0), cut, home, MemoryCarrier.open(2), threads=2, before=again)
     levels = {int(v): int(level) for own in ended for v, level in zip(own.number, own.state["level"], strict=True)}
     assert levels == {v: v for v in range(9)}
@@ -81,6 +81,6 @@ def test_its_state_is_stored(tmp_path: Path) -> None:
 def test_columns_are_stored(tmp_path: Path) -> None:
     ids = identity.no_ids("string")
     columns = NamedColumns(3, {"rank": np.array([0.5, np.inf, np.nan]), "label": np.array([2, 0, 1])}, ids)
-    found = program_values.restore(program_values.store(columns, f"file://{tmp_path}/0.zip", {}), {})
+    found = checkpoint_values.restore(checkpoint_values.store(columns, f"file://{tmp_path}/0.zip", {}), {})
     assert (found.bucket, list(found.columns), found.ids) == (3, ["rank", "label"], ids)
     assert found.columns["rank"].tobytes() == columns.columns["rank"].tobytes()

@@ -17,7 +17,8 @@ from edgemill.kernels.graph import InRows
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Program, cut_blocks
-from edgemill.tasks.programs.orders.at_once import find_at_once
+from edgemill.tasks.programs import streaming as streamed_blocks
+from edgemill.tasks.programs.running import find_at_once
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.clustering import LocalClustering
 from edgemill.tasks.programs.shipped.components import Components
@@ -25,7 +26,7 @@ from edgemill.tasks.programs.shipped.coreness import Coreness
 from edgemill.tasks.programs.shipped.labels import LabelPropagation
 from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.programs.shipped.sssp import ShortestPaths
-from edgemill.tasks.programs.streaming import place_block, placing
+from edgemill.tasks.programs.streaming import place_block
 from edgemill.tasks.shards import MemoryCarrier
 from vertex_programs import Drawn, by_blocks
 
@@ -116,12 +117,14 @@ def test_memory_of_entries() -> None:
     """Rows that are their own transpose need no scratch memory; others do for programs with frontiers."""
     undirected, directed = block_of(BreadthFirst(0)), block_of(BreadthFirst(0), True)
     entries = len(directed)
-    assert placing.topology_bytes(BreadthFirst(0), undirected) == 12 * len(undirected)
-    assert placing.topology_bytes(PageRank(), directed) == 12 * entries
-    assert placing.topology_bytes(BreadthFirst(0), directed) == (24 + placing.TRANSPOSING_BYTES) * entries
+    assert streamed_blocks.topology_bytes(BreadthFirst(0), undirected) == 12 * len(undirected)
+    assert streamed_blocks.topology_bytes(PageRank(), directed) == 12 * entries
+    assert (
+        streamed_blocks.topology_bytes(BreadthFirst(0), directed) == (24 + streamed_blocks.TRANSPOSING_BYTES) * entries
+    )
     plain = replace(directed, rows=InRows(directed.rows.offsets, directed.rows.source))
-    assert placing.topology_bytes(PageRank(), plain) == 4 * entries
-    assert placing.topology_bytes(LocalClustering(), plain) == (4 + placing.LINKS_BYTES) * entries
+    assert streamed_blocks.topology_bytes(PageRank(), plain) == 4 * entries
+    assert streamed_blocks.topology_bytes(LocalClustering(), plain) == (4 + streamed_blocks.LINKS_BYTES) * entries
 
 
 @pytest.mark.gpu

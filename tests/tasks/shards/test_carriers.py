@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from carrying import SECONDS, Plan, converse, converses, in_threads, of_tests, processes, says_when
 from edgemill.kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
-from edgemill.tasks.shards.carriers import futex, gpu_memory, group_file, shared_memory
+from edgemill.tasks.shards.carriers import gpu_memory, group_file, shared_memory
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier, Packet
 from edgemill.tasks.shards.carriers.group_file import GroupFile, OtherFile
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
@@ -57,7 +57,7 @@ def _beating() -> list[threading.Thread]:
 @pytest.fixture(params=["memory", "shared memory", "shared memory without a futex"])
 def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param.endswith("futex"):
-        monkeypatch.setattr(futex, "_system", None)
+        monkeypatch.setattr(group_file, "_system", None)
     return partial(_in_memory if request.param == "memory" else partial(_in_shared_memory, tmp_path))
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from edgemill.tasks.errors import ClusterLost
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
-from edgemill.tasks.shards.gpu import inbox_files
-from edgemill.tasks.shards.gpu.inbox_files import mapped_inboxes
+from edgemill.tasks.shards.gpu import transport
+from edgemill.tasks.shards.gpu.transport import mapped_inboxes
 
 WORDS = 5000
 
@@ -61,7 +61,7 @@ def test_all_see_what_one_writes(folder: str) -> None:
 )
 def test_one_group_without_room_or_a_map(folder: str, monkeypatch: pytest.MonkeyPatch, short: str, why: str) -> None:
     """All hear of it, and none has inboxes."""
-    usual, calls = getattr(inbox_files, short), [0]
+    usual, calls = getattr(transport, short), [0]
 
     def refused(*arguments: Any) -> Any:
         calls[0] += 1
@@ -69,7 +69,7 @@ def test_one_group_without_room_or_a_map(folder: str, monkeypatch: pytest.Monkey
             raise OSError(28, "No space left on device")
         return usual(*arguments)
 
-    monkeypatch.setattr(inbox_files, short, refused)
+    monkeypatch.setattr(transport, short, refused)
 
     def work(carrier: SharedMemoryCarrier) -> str:
         with (

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from edgemill import kernels
 from edgemill.kernels.gpu.shards.triangles import low_ranges
 from edgemill.tasks.device import MemorySpace, move_arrays
-from edgemill.tasks.shards.edges import SupportedEdges
-from edgemill.tasks.shards.gpu import merged_edges
+from edgemill.tasks.shards import group_edges
+from edgemill.tasks.shards.group_edges import SupportedEdges
 
 SPACES = [MemorySpace.HOST, pytest.param(MemorySpace.DEVICE, marks=pytest.mark.gpu)]
 GROUPS = 3
@@ -42,8 +42,8 @@ def test_merged_as_sorted_together(
         low, high = (np.ascontiguousarray(end[sender == s]) for end in ends.T)
         parts.append(SupportedEdges(low, high, support[sender == s], row[sender == s][is_own(high)]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(merged_edges, "AT_ONCE", at_once)
-        found = merged_edges.merge_edges(
+        patched.setattr(group_edges, "AT_ONCE", at_once)
+        found = group_edges.merge_edges(
             [move_arrays(part, space) for part in parts], [7 * s for s in range(senders)], is_own
         )
     owned = is_own(ends[:, 1])

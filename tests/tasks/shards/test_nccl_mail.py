@@ -16,13 +16,12 @@ from edgemill.kernels.gpu_shards import THIS_PROCESS
 from edgemill.kernels.runtime.device import Device
 from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardOnGpu, peel_groups_on_gpu
-from edgemill.tasks.shards.carriers.all_gather import all_gather
-from edgemill.tasks.shards.carriers.carrier import Carrier
+from edgemill.tasks.shards.carriers.carrier import Carrier, all_gather
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 from edgemill.tasks.shards.gpu import groups as gpu_groups
 from edgemill.tasks.shards.gpu import transport as gpu_transport
-from edgemill.tasks.shards.gpu.nccl_carrier import NcclCarrier
-from edgemill.tasks.shards.gpu.transport_names import HOST_MEMORY, NCCL, RELAY
+from edgemill.tasks.shards.gpu.shard import HOST_MEMORY, NCCL, RELAY
+from edgemill.tasks.shards.gpu.transport import NcclCarrier
 from stand_ins import Mail, Mailbox, edges_of, peel
 
 GPU = Device("a GPU", 2**37, 1, "", "a machine")
@@ -203,7 +202,7 @@ def test_a_group_that_fails(library: Library, mails: list[Mail], monkeypatch: py
 
 
 def test_an_error_that_nccl_tells_later(library: Library, mails: list[Mail], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.tasks.shards.gpu.transport_threads._HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("edgemill.tasks.shards.gpu.transport._HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(Mail, "meetings", 2**31)
     library.error = "NCCL_ERROR_REMOTE_ERROR"
     for error in by_nccl():

@@ -20,7 +20,7 @@ from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.shards import answers, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
-from edgemill.tasks.shards.streams import EdgeStream, sort_edges
+from edgemill.tasks.shards.supports import EdgeStream, sort_edges
 from oracles import brute_force_support, simple_edges
 from shard_edges import Edge, Sharded, buckets_of, numbers, shapes, shard
 from sharding import drawn

@@ -18,9 +18,8 @@ from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.device import MemorySpace, map_arrays
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.publish.lambda_columns import BucketResults
-from edgemill.tasks.shards import answers, supports
+from edgemill.tasks.shards import answers, supports, warm
 from edgemill.tasks.shards.assignment import ShardAssignment
-from edgemill.tasks.shards.gpu import warm
 from shard_edges import Edge, Sharded, buckets_of, shard
 
 

@@ -19,7 +19,7 @@ import lakes
 from edgemill.tasks.errors import InputAbsent, InputError, UsageError
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source
-from edgemill.tasks.tables.delta_log import log_files
+from edgemill.tasks.tables.delta import log_files
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 

@@ -17,8 +17,7 @@ import lakes
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.tables.finding import table_at
-from edgemill.tasks.verify.input import live_files
-from edgemill.tasks.verify.rows import input_pieces
+from edgemill.tasks.verify.input import input_pieces, live_files
 
 
 @pytest.fixture(scope="module")

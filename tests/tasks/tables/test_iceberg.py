@@ -20,7 +20,7 @@ import lakes
 from edgemill.tasks.errors import InputAbsent, InputError, UsageError
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source
-from edgemill.tasks.tables.iceberg_metadata import newest_metadata
+from edgemill.tasks.tables.iceberg import newest_metadata
 
 
 def edges(source: Source) -> list[lakes.Edge]:

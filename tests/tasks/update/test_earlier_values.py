@@ -16,8 +16,8 @@ from edgemill.tasks.programs.local_runs import run_in_one_block
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.pagerank import PageRank
+from edgemill.tasks.update.earlier_values import components_after, ranks_to_start, search_after
 from edgemill.tasks.update.merging import Change, NumberedGraph, compare
-from edgemill.tasks.update.programs.earlier_values import components_after, ranks_to_start, search_after
 from examples import examples
 
 VERTICES = 12

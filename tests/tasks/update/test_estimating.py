@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.update.estimating import FEWEST, estimate_work
 from edgemill.tasks.update.order import Order
-from edgemill.tasks.update.updating import update_order
+from edgemill.tasks.update.updating import FEWEST, estimate_work, update_order
 from edgemill.tasks.update.whole import order_from_nothing
 
 NONE = Topology(np.zeros(0, np.int32), np.zeros(0, np.int32), 0)

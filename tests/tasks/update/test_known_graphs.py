@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import known_graphs
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
+from edgemill.tasks.bound.peel import find_lambda, find_triangles
 from edgemill.tasks.update import updating
 from edgemill.tasks.update.order import Order, find_violation, order_of
 from edgemill.tasks.update.updating import Updated, update_order

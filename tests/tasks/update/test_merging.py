@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.update.merging import Change, NumberedGraph, apply_batch, compare
-from edgemill.tasks.update.tables import graph_of
+from edgemill.tasks.update.merging import Change, NumberedGraph, apply_batch, compare, graph_of
 from examples import examples
 
 Pairs = set[tuple[Any, Any]]

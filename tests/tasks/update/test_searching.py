@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.update import searching
-from edgemill.tasks.update.searching import among, mark_ends, rows_before
+from edgemill.tasks.update import merging
+from edgemill.tasks.update.merging import among, mark_ends, rows_before
 from examples import examples
 
 PAIRS = list(combinations(range(9), 2))
@@ -29,7 +29,7 @@ def edges_of(rows: list[tuple[int, int]]) -> Topology:
 @given(own=pairs, others=pairs, data=st.data())
 def test_searches(few: int, own: list[tuple[int, int]], others: list[tuple[int, int]], data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "FEW", few)
+        patch.setattr(merging, "FEW", few)
         assert among(edges_of(own), edges_of(others)).tolist() == [edge in others for edge in own]
         some = data.draw(st.permutations(others))
         assert rows_before(edges_of(own), edges_of(some)).tolist() == [bisect_left(own, edge) for edge in some]

@@ -14,13 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from edgemill.tasks.generate.kinds import Grid, RMat
-from edgemill.tasks.verify import forest as verify_forest
+from edgemill.tasks.generate import Grid, RMat
+from edgemill.tasks.verify import groups as verify_forest
 from edgemill.tasks.verify import groups as verify_groups
 from edgemill.tasks.verify import input as verify_input
 from edgemill.tasks.verify import reading as verify_reading
-from edgemill.tasks.verify.forest import find_roots, join
-from edgemill.tasks.verify.groups import _components
+from edgemill.tasks.verify.groups import _components, find_roots, join
 from edgemill.tasks.verify.input import check_input
 from edgemill.tasks.verify.reading import Flaw, Int
 from edgemill.tasks.verify.tables import EdgeTable, VertexTable

@@ -9,7 +9,7 @@ import pytest
 
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.report.distributions import levels
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_exchanges": 1}])

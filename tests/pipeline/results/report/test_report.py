@@ -37,7 +37,7 @@ from edgemill.pipeline.report import graph_sections
 from edgemill.pipeline.report.hierarchy import upper
 from edgemill.pipeline.report.page import page
 from edgemill.pipeline.report.parts import duration
-from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate import generate
 from edgemill.tasks.verify.result import verify
 from known_graphs import FACEBOOK
 from made import made

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.tasks.programs.batches.forecast import SHARE, TIMED, Forecast
+from edgemill.tasks.programs.batches.running import SHARE, TIMED, Forecast
 
 
 def told(sources: int, width: int, times: list[float]) -> list[float | None]:

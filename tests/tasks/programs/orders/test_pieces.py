@@ -14,7 +14,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import ProgramError
 from edgemill.tasks.programs import Program, Vertices
-from edgemill.tasks.programs.orders import pieces
+from edgemill.tasks.programs.orders import calls
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.coreness import Coreness
@@ -39,8 +39,8 @@ PATH = Drawn(10, tuple((v, v + 1) for v in range(9)), (1.0,) * 9, True)
 def test_pieces_do_not_change_results(graph: Drawn, program: Program, piece: int, blocks: int) -> None:
     whole = by_blocks(program, graph, blocks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", piece)
-        patch.setattr(pieces, "LANE", 1)
+        patch.setattr(calls, "PIECE", piece)
+        patch.setattr(calls, "LANE", 1)
         cut = by_blocks(program, graph, blocks)
     assert (cut.steps, cut.moved) == (whole.steps, whole.moved)
     for name, values in whole.state.items():
@@ -78,19 +78,19 @@ def test_errors_of_any_piece_are_raised(
 ) -> None:
     if space is MemorySpace.DEVICE and not fails:
         pytest.skip("a GPU computes all vertices in one piece")
-    monkeypatch.setattr(pieces, "PIECE", 3)
-    monkeypatch.setattr(pieces, "LANE", 1)
+    monkeypatch.setattr(calls, "PIECE", 3)
+    monkeypatch.setattr(calls, "LANE", 1)
     with pytest.raises(ProgramError, match=message):
         by_blocks(Fickle(fails), PATH, 1)
 
 
 def test_pieces_are_written_to_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second row of an array, by three threads, and a new array in the order of the rows."""
-    monkeypatch.setattr(pieces, "LANE", 1)
-    count, rows = 3 * pieces.PIECE, np.arange(0, 3 * pieces.PIECE, 2, dtype=np.int32)
+    monkeypatch.setattr(calls, "LANE", 1)
+    count, rows = 3 * calls.PIECE, np.arange(0, 3 * calls.PIECE, 2, dtype=np.int32)
     v = Vertices({"number": np.arange(count, dtype=np.int32)}, count, 0).at(rows)
     state = {"twice": np.zeros(count, np.int64)}
     with kernel_threads(3):
-        found = pieces.in_pieces(v, lambda part, _: {"twice": 2 * part.number, "": part.number + 1}, state, rows)
+        found = calls.in_pieces(v, lambda part, _: {"twice": 2 * part.number, "": part.number + 1}, state, rows)
     assert np.array_equal(found[""], rows + 1)
     assert np.array_equal(state["twice"], np.where(np.arange(count) % 2, 0, 2 * np.arange(count)))

@@ -18,7 +18,7 @@ import drive
 import strategies
 from edgemill import kernels
 from edgemill.tasks.bound.peel import peel, peel_intervals
-from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
+from edgemill.tasks.graph import WholeGraph, whole_graph
 from edgemill.tasks.ingest import owned_to_device
 from held_graphs import held_graph
 

@@ -19,7 +19,7 @@ from edgemill import kernels
 from edgemill.kernels.gpu_shards import MAX_PEERS_PER_DEVICE
 from edgemill.tasks.errors import ClusterLost, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
-from edgemill.tasks.shards.gpu.transport_names import HOST_MEMORY, MAILBOXES, NCCL, RELAY
+from edgemill.tasks.shards.gpu.shard import HOST_MEMORY, MAILBOXES, NCCL, RELAY
 from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, exact, intervals, peel_apart
 from oracles import simple_edges
 from sharding import drawn, ordered

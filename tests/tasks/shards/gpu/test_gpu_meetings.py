@@ -13,7 +13,7 @@ from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
 from edgemill.tasks.shards.gpu import groups as gpu_groups
 from edgemill.tasks.shards.gpu import transport as gpu_transport
-from edgemill.tasks.shards.gpu.transport_names import MAILBOXES, RELAY
+from edgemill.tasks.shards.gpu.shard import MAILBOXES, RELAY
 from stand_ins import Mail, Mailbox, edges_of, peel, state_of
 
 

@@ -18,10 +18,9 @@ from edgemill.kernels.cpu.shards import Cut, triangles
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.device import MemorySpace, move_arrays
 from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.shards import warm
 from edgemill.tasks.shards.assignment import ShardAssignment
-from edgemill.tasks.shards.edges import SupportedEdges
-from edgemill.tasks.shards.gpu import warm
-from edgemill.tasks.shards.group_edges import build_group_edges
+from edgemill.tasks.shards.group_edges import SupportedEdges, build_group_edges
 from oracles import brute_force_support, simple_edges
 from shard_edges import Edge, Sharded, buckets_of, numbers, shapes, shard
 from sharding import drawn

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import strategies
 from edgemill import kernels
 from edgemill.tasks.errors import ClusterLost
-from edgemill.tasks.shards.edges import ShardEdges
 from edgemill.tasks.shards.gpu.shard import (
     ShardOnGpu,
     check_totals,
@@ -23,6 +22,7 @@ from edgemill.tasks.shards.gpu.shard import (
     open_shard_mailbox,
     peel_shards_on_gpu,
 )
+from edgemill.tasks.shards.group_edges import ShardEdges
 from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, exact, intervals
 from oracles import simple_edges
 from sharding import Edge, drawn, ordered

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.ids.identity import Ids
 from edgemill.tasks.ingest.directions import DOWN, UP
+from edgemill.tasks.update.arcs import Arcs, Rows, rows_after
 from edgemill.tasks.update.merging import NumberedGraph
-from edgemill.tasks.update.programs.arcs import Arcs, Rows, rows_after
 from examples import examples
 
 Drawn = dict[tuple[int, int], float]

@@ -1,0 +1,130 @@
+"""From the edges of a graph that one worker holds to what is bounded: supports, and the edges with triangles.
+
+`count_triangles` gives the triangles of each edge, `build_subgraph` leaves out the edges without any. `whole_graph` is
+for a run whose only partition is peeled on a GPU: a `Subgraph` stores 12 bytes more for each edge with triangles, its
+ends and its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..kernels.graph import MAX_LOCAL_EDGES, MAX_TRIANGLES, MAX_TRIANGLES_ON_GPU, Topology
+from ..kernels.runtime.sizes import SizedArrays
+from .errors import OutOfRoom
+from .ids import order
+from .ingest import OwnedEdges
+
+
+def count_triangles(owned: OwnedEdges) -> NDArray[np.int32]:
+    """The triangles of each edge of the only partition, int32 [edges]. Raises OutOfRoom as `check_supports` does."""
+    support = kernels.supports(owned.offsets, owned.high)
+    check_supports(support)
+    return support
+
+
+def check_supports(support: NDArray[np.int32]) -> None:
+    """Raise OutOfRoom for an edge with more triangles than kernels can tell from marks of removed edges.
+
+    A sum of int32 that overflowed is negative, and too large as uint32.
+    """
+    most = MAX_TRIANGLES if kernels.on_host(support) else MAX_TRIANGLES_ON_GPU
+    found = order.largest(support.view(np.uint32))
+    if found > most:
+        change = "" if most == MAX_TRIANGLES else "use cluster.device=cpu, or "
+        raise OutOfRoom(
+            f"an edge is in {found:,} triangles, over the {most:,} that can be counted here: "
+            f"{change}leave out the vertices of the highest degree"
+        )
+
+
+@dataclass(frozen=True)
+class PartitionCounts:
+    """Edge and vertex counts of the only partition, or of one group of shards, for the manifest."""
+
+    partition: int
+    owned: int
+    inner: int
+    """Owned edges whose ends are both of the group's classes; all edges of the only partition."""
+    cut: int
+    """The other owned edges."""
+    vertices: int
+    """Ends of owned edges."""
+
+
+@dataclass(frozen=True)
+class Subgraph(SizedArrays):
+    """The edges with triangles of the only partition, sorted by (low, high) in degree order: its *local* edges."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of each edge, 0 included; in the order of OwnedEdges."""
+
+    topology: Topology
+    """Vertices and local edges."""
+
+    number: NDArray[np.int32]
+    """[local edges] positions in OwnedEdges, ascending."""
+
+    counts: PartitionCounts
+
+    def first_counts(self) -> NDArray[np.int32]:
+        """[local edges] triangles of each."""
+        return kernels.take(self.support, self.number)
+
+
+def build_subgraph(owned: OwnedEdges, support: NDArray[np.int32]) -> Subgraph:
+    """The subgraph of the only partition, whose edges have `support` int32 [edges] triangles.
+
+    Raises OutOfRoom for more than 2^31 - 2 edges with triangles, and as `check_supports`.
+    """
+    check_supports(support)
+    number = kernels.nonzero(support)
+    if len(number) > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"the graph has {len(number):,} edges with triangles, over the {MAX_LOCAL_EDGES:,} that one worker can "
+            "hold; raise partitioning.count"
+        )
+    low, high = (kernels.take(ends, number) for ends in (kernels.row_numbers(owned.offsets), owned.high))
+    topology = Topology(low, high, len(owned.rank))
+    return Subgraph(support, topology, number, counts_of(owned))
+
+
+def counts_of(owned: OwnedEdges) -> PartitionCounts:
+    """The counts of the only partition."""
+    return PartitionCounts(0, len(owned), len(owned), 0, len(owned.rank))
+
+
+@dataclass(frozen=True)
+class WholeGraph(SizedArrays):
+    """All edges of a graph as a CSR of their lower ends, with their triangles. An edge's number has 64 bits."""
+
+    offsets: NDArray[np.int64]
+    """[vertices + 1] start of each row."""
+
+    high: NDArray[np.int32]
+    """[edges] higher ends, ascending within a row."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of each edge, 0 included."""
+
+    counts: PartitionCounts
+
+
+def whole_graph(owned: OwnedEdges, support: NDArray[np.int32] | None = None) -> WholeGraph:
+    """Count the triangles of the only partition, on the GPU, unless the `support` [edges] is known.
+
+    Raises OutOfRoom as `check_supports` does. Ends and triangles are in mapped host memory if the device has no room
+    for peeling beside them.
+    """
+    from ..kernels.gpu.triangles import supports  # imports CuPy
+    from ..kernels.gpu.whole_graph import beside_peeling
+
+    support = supports(owned.offsets, owned.high) if support is None else kernels.to_device(support)
+    check_supports(support)
+    local = kernels.total(support > 0)
+    high, support = beside_peeling(len(owned.offsets) - 1, local, owned.high, support)
+    return WholeGraph(owned.offsets, high, support, counts_of(owned))
