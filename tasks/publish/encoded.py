@@ -22,7 +22,7 @@ from ..errors import InternalError
 from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.parquet_checksum import MAGIC, checksummed_writer, read_footer_bytes, write_footer
-from .compact_protocol import Struct, read_struct, struct_bytes
+from ..storage.thrift import Struct, read_struct, struct_bytes
 from .writing import OutputFile, layout, new_table
 
 # Fields of the structs of a footer: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift

@@ -18,8 +18,8 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from ...storage.parquet_checksum import read_footer_bytes
+from ...storage.thrift import Fields, read_fields
 from ..opening import open_version
-from .thrift import Fields, read_struct
 
 Bounds: TypeAlias = dict[str, tuple[Any, Any]]
 """Column → the smallest and the largest value in a row group without nulls in this column."""
@@ -66,7 +66,7 @@ def column_bytes(footer: bytes, columns: Collection[str]) -> tuple[int, ...]:
 
     Raises ValueError as `column_range` does, and for a column with a negative size or without a size.
     """
-    sizes = [0] * len(_structs(read_struct(footer), _ROW_GROUPS))
+    sizes = [0] * len(_structs(read_fields(footer), _ROW_GROUPS))
     for group, _, name, chunk in _chunks(footer, columns):
         if name is not None:
             size = chunk.get(_UNCOMPRESSED)
@@ -83,7 +83,7 @@ def mean_text_bytes(footer: bytes, columns: Collection[str]) -> list[float] | No
 
     Raises ValueError as `column_range` does.
     """
-    rows = [group.get(_ROWS) for group in _structs(read_struct(footer), _ROW_GROUPS)]
+    rows = [group.get(_ROWS) for group in _structs(read_fields(footer), _ROW_GROUPS)]
     texts = [0] * len(rows)
     for group, leaf, name, chunk in _chunks(footer, columns):
         found = None if name is None else _text_bytes(leaf, chunk, rows[group])
@@ -112,7 +112,7 @@ def column_bounds(footer: bytes, columns: Mapping[str, pa.DataType]) -> list[Bou
 
     Raises ValueError as `column_range` does.
     """
-    found: list[Bounds] = [{} for _ in _structs(read_struct(footer), _ROW_GROUPS)]
+    found: list[Bounds] = [{} for _ in _structs(read_fields(footer), _ROW_GROUPS)]
     for group, leaf, name, chunk in _chunks(footer, columns):
         statistics = chunk.get(_STATISTICS)
         if name is None or not isinstance(statistics, dict) or statistics.get(_NULLS) != 0:
@@ -146,7 +146,7 @@ def _bounds(statistics: Fields, physical: Any, kind: pa.DataType) -> tuple[Any, 
 
 def _chunks(footer: bytes, columns: Collection[str]) -> Iterator[tuple[int, Fields, str | None, Fields]]:
     """Row group, schema element, name and metadata of each chunk; None and {} if its metadata are in another file."""
-    content = read_struct(footer)
+    content = read_fields(footer)
     leaves = [element for element in _structs(content, _SCHEMA)[1:] if not element.get(_CHILDREN)]
     for number, group in enumerate(_structs(content, _ROW_GROUPS)):
         chunks = [chunk.get(_CHUNK) for chunk in _structs(group, _CHUNKS)]

@@ -11,8 +11,8 @@ import pytest
 
 from edgemill.tasks.inputs.formats import statistics
 from edgemill.tasks.inputs.formats.statistics import column_range, mean_text_bytes
-from edgemill.tasks.inputs.formats.thrift import read_struct
 from edgemill.tasks.storage.parquet_checksum import read_footer_bytes
+from edgemill.tasks.storage.thrift import read_fields
 
 
 def footer(table: pa.Table, **options: object) -> bytes:
@@ -36,7 +36,7 @@ def test_every_type_of_integers(kind: str) -> None:
 
 def test_a_footer_is_read_as_pyarrow_reads_it() -> None:
     table = pa.table({"text": ["a", None] * 20, "float": [1.5] * 40, "flag": [True] * 40, "many": [[1, 2]] * 40})
-    content = read_struct(footer(table, row_group_size=3))
+    content = read_fields(footer(table, row_group_size=3))
     assert content[3] == 40
     assert [element[4].decode() for element in content[2]] == [
         "schema",
@@ -74,7 +74,7 @@ def test_bytes_that_are_not_a_footer() -> None:
             refused += 1
     assert refused > 2000
     with pytest.raises(ValueError, match="in depth"):
-        read_struct(b"\x1c" * 100_000)
+        read_fields(b"\x1c" * 100_000)
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
