@@ -8,7 +8,7 @@ threads: a row is added up by one thread, in its own order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
@@ -155,11 +155,75 @@ def _clear(lanes, offsets, unused, seen, one, other, third):
             one[v] = other[v] = third[v] = _NONE
 
 
+class Search(NamedTuple):
+    """The rows of a block and the state of its searches. Lists and starts of levels may be too short; see `_count`."""
+
+    offsets: NDArray[np.uint64]
+    """[rows + 1] of the rows of sources."""
+    source: NDArray[np.uint32]
+    by_source: NDArray[np.uint64]
+    """[rows + 1] of the rows of targets."""
+    target: NDArray[np.uint32]
+
+    seen: Masks
+    """[rows] the bits of all levels so far."""
+    marked: NDArray[np.bool_]
+    """[rows] scratch memory, false between levels."""
+    found: NDArray[np.uint32]
+    """[rows] scratch memory."""
+    values: Floats
+    """[rows, columns] numbers of paths, then what predecessors add up; see `path_dependencies`."""
+    score: Floats
+    """[rows]"""
+    squares: Floats
+    """[rows]"""
+
+    listed: NDArray[np.uint32]
+    """The vertices of all levels, one level after the other."""
+    masks: Masks
+    """The bits of each of them that are new in its level."""
+    starts: LongArray
+    """[levels + 1] where each level starts in `listed`."""
+    work: Masks
+    """[levels + 1, 2] the entries of the vertices of a level, by source and by row."""
+    counters: LongArray
+    sums: Masks
+    """[threads, SUMS]"""
+
+
+class Counted(NamedTuple):
+    """The rows that a level may reach: `rows` if `which` is _LISTED; and the level before the last one."""
+
+    which: int
+    rows: NDArray[np.uint32]
+    before: NDArray[np.uint32]
+
+
+class Added(NamedTuple):
+    """A level whose dependencies are added up, and the level after the next one."""
+
+    which: int
+    level: NDArray[np.uint32]
+    masks: Masks
+    after: NDArray[np.uint32]
+
+
+class Reach(NamedTuple):
+    """Sources, the bits of each, and bits of rows, which count after xor `flip`."""
+
+    listed: NDArray[np.uint32]
+    at: Masks
+    bits: Masks
+    flip: np.uint64
+
+
 @cached_njit
-def _mark_listed(offsets, target, lengths, listed, at, seen, marked, found):
+def _mark_listed(level, at, search):
     """List the rows that a level reaches. Returns their number and their entries."""
+    offsets, target, lengths = search.by_source, search.target, search.offsets
+    seen, marked, found = search.seen, search.marked, search.found
     count, entries = 0, np.uint64(0)
-    for v in listed:
+    for v in level:
         mask = at[v]
         for q in range(offsets[v], offsets[v + _1]):
             row = target[q]
@@ -172,7 +236,8 @@ def _mark_listed(offsets, target, lengths, listed, at, seen, marked, found):
 
 
 @cached_njit
-def _mark_lane(offsets, target, listed, at, bits, flip, marked, counters):
+def _mark_lane(offsets, target, reach, marked, counters):
+    listed, at, bits, flip = reach
     while True:
         first = fetch_add(counters, _TAKEN, SHARE)
         if first >= listed.size:
@@ -187,36 +252,39 @@ def _mark_lane(offsets, target, listed, at, bits, flip, marked, counters):
 
 
 @cached_njit(parallel=True)
-def _mark_all(lanes, offsets, target, listed, at, bits, flip, marked, counters):
+def _mark_all(lanes, offsets, target, reach, marked, counters):
     """Mark the rows with a listed source that has a bit of `bits`, each xor `flip`."""
     for _ in prange(lanes):
-        _mark_lane(offsets, target, listed, at, bits, flip, marked, counters)
+        _mark_lane(offsets, target, reach, marked, counters)
 
 
 @cached_njit
-def _mark(lanes, entries, offsets, target, listed, at, bits, flip, marked, counters):
+def _mark(lanes, offsets, target, reach, marked, counters):
     counters[_TAKEN] = 0
-    if lanes > 1 and entries > np.uint64(SERIAL_ENTRIES):
-        _mark_all(lanes, offsets, target, listed, at, bits, flip, marked, counters)
+    if lanes > 1:
+        _mark_all(lanes, offsets, target, reach, marked, counters)
     else:
-        _mark_lane(offsets, target, listed, at, bits, flip, marked, counters)
+        _mark_lane(offsets, target, reach, marked, counters)
 
 
 @cached_njit
-def _add_level(held, rows, fresh, counters, listed, masks):
+def _add_level(held, rows, fresh, search):
     """Add what a thread has kept to the list."""
-    to = fetch_add(counters, _LENGTH, held)
+    listed, masks = search.listed, search.masks
+    to = fetch_add(search.counters, _LENGTH, held)
     for i in range(held):
         listed[to + i] = rows[i]
         masks[to + i] = fresh[i]
 
 
 @cached_njit
-def _count_lane(
-    lane, lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values, listed,
-    masks, counters, sums,
-):  # fmt: skip
-    """Count the paths to the rows that a thread takes. Level `before` is removed from `spare`."""
+def _count_lane(lane, lanes, level, bits, search):
+    """Count the paths to the rows that a thread takes. The third of `bits` loses level `before`."""
+    which, rows, before = level
+    at, following, spare = bits
+    offsets, source, by_source = search.offsets, search.source, search.by_source
+    seen, marked, values = search.seen, search.marked, search.values
+    counters, sums = search.counters, search.sums
     for i in range(lane * before.size // lanes, (lane + 1) * before.size // lanes):
         spare[before[i]] = _NONE
     kept, fresh, held = np.empty(KEPT, np.uint32), np.empty(KEPT, np.uint64), 0
@@ -253,7 +321,7 @@ def _count_lane(
                 size += length
                 pushed += by_source[row + _1] - by_source[row]
                 if held == KEPT:
-                    _add_level(held, kept, fresh, counters, listed, masks)
+                    _add_level(held, kept, fresh, search)
                     held = 0
                 kept[held], fresh[held] = row, new
                 held += 1
@@ -261,57 +329,51 @@ def _count_lane(
                     column = np.uint64(lowest_bit(new))
                     values[row, column] = counts[column]
                     new &= new - np.uint64(1)
-    _add_level(held, kept, fresh, counters, listed, masks)
+    _add_level(held, kept, fresh, search)
     sums[lane, _PUSHED], sums[lane, _SIZE], sums[lane, _LEFT], sums[lane, _READ] = pushed, size, left, read
 
 
 @cached_njit(parallel=True)
-def _count_all(
-    lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values, listed, masks,
-    counters, sums,
-):  # fmt: skip
+def _count_all(lanes, level, bits, search):
     for lane in prange(lanes):
-        _count_lane(
-            lane, lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
-            listed, masks, counters, sums,
-        )  # fmt: skip
+        _count_lane(np.int64(lane), lanes, level, bits, search)
 
 
 @cached_njit
-def _count(
-    lanes, levels, totals, offsets, source, by_source, target, at, following, spare, seen, marked, found, values,
-    listed, masks, starts, work, counters, sums,
-):  # fmt: skip
+def _rows_to_count(lanes, totals, level, at, search):
+    """The rows for which the level after `level` is counted, and their entries. Marks them if the level has few."""
+    if _FACTOR * totals[_PUSHED] >= totals[_LEFT]:
+        return _EVERY, search.found, totals[_LEFT]
+    totals[_READ] += totals[_PUSHED]
+    if totals[_PUSHED] <= np.uint64(SERIAL_ENTRIES):
+        count, entries = _mark_listed(level, at, search)
+        return _LISTED, search.found[:count], entries
+    reach = Reach(level, at, search.seen, _ALL)
+    _mark(lanes, search.by_source, search.target, reach, search.marked, search.counters)
+    return _MARKED, search.found, totals[_LEFT]
+
+
+@cached_njit
+def _count(lanes, levels, totals, bits, search):
     """Count paths level by level, from the last of `levels`, until there are no more or the lists are full.
 
     `totals` has the sums of the last level and of all rows that are left. Returns the number of levels, whether the
-    last of them is empty, and the three arrays of bits, of which the first has the last level that is not empty.
+    last of them is empty, and the three arrays of `bits`, of which the first has the last level that is not empty.
     """
-    while levels + 1 < starts.size and starts[levels] + seen.size <= listed.size:
+    at, following, spare = bits
+    listed, starts, work, counters, sums = search.listed, search.starts, search.work, search.counters, search.sums
+    while levels + 1 < starts.size and starts[levels] + search.seen.size <= listed.size:
         first, last = starts[levels - 1], starts[levels]
         level = listed[first:last]
         before = listed[starts[levels - 2] : first] if levels > 1 else level[:0]
-        which, rows, entries = _EVERY, found, totals[_LEFT]
-        if _FACTOR * totals[_PUSHED] < totals[_LEFT]:
-            totals[_READ] += totals[_PUSHED]
-            if totals[_PUSHED] <= np.uint64(SERIAL_ENTRIES):
-                count, entries = _mark_listed(by_source, target, offsets, level, at, seen, marked, found)
-                which, rows = _LISTED, found[:count]
-            else:
-                _mark(lanes, totals[_PUSHED], by_source, target, level, at, seen, _ALL, marked, counters)
-                which = _MARKED
+        which, rows, entries = _rows_to_count(lanes, totals, level, at, search)
+        reached = Counted(which, rows, before)
         counters[_TAKEN], counters[_LENGTH] = 0, last
         sums[:] = 0
         if lanes > 1 and (entries > np.uint64(SERIAL_ENTRIES) or before.size > SERIAL_ENTRIES):
-            _count_all(
-                lanes, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
-                listed, masks, counters, sums,
-            )  # fmt: skip
+            _count_all(lanes, reached, (at, following, spare), search)
         else:
-            _count_lane(
-                0, 1, which, rows, offsets, source, by_source, before, at, following, spare, seen, marked, values,
-                listed, masks, counters, sums,
-            )  # fmt: skip
+            _count_lane(0, 1, reached, (at, following, spare), search)
         totals[_PUSHED], totals[_SIZE] = sums[:, _PUSHED].sum(), sums[:, _SIZE].sum()
         totals[_LEFT] -= sums[:, _LEFT].sum()
         totals[_READ] += sums[:, _READ].sum()
@@ -325,11 +387,12 @@ def _count(
 
 
 @cached_njit
-def _add_lane(
-    lane, lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score, squares,
-    counters, sums,
-):  # fmt: skip
-    """Add the dependencies of the vertices that a thread takes. Level `after` is removed from `spare`."""
+def _add_lane(lane, lanes, added, bits, search):
+    """Add the dependencies of the vertices that a thread takes. The third of `bits` loses the level `after`."""
+    which, level, level_masks, after = added
+    at, now, spare = bits
+    offsets, target, marked, values = search.by_source, search.target, search.marked, search.values
+    score, squares, counters, sums = search.score, search.squares, search.counters, search.sums
     for i in range(lane * after.size // lanes, (lane + 1) * after.size // lanes):
         spare[after[i]] = _NONE
     found, read, finite = np.empty(values.shape[1]), np.uint64(0), True
@@ -364,15 +427,9 @@ def _add_lane(
 
 
 @cached_njit(parallel=True)
-def _add_all(
-    lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score, squares, counters,
-    sums,
-):  # fmt: skip
+def _add_all(lanes, added, bits, search):
     for lane in prange(lanes):
-        _add_lane(
-            lane, lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
-            squares, counters, sums,
-        )  # fmt: skip
+        _add_lane(np.int64(lane), lanes, added, bits, search)
 
 
 @cached_njit(parallel=True)
@@ -383,13 +440,12 @@ def _set(lanes, listed, masks, now):
 
 
 @cached_njit
-def _add(
-    lanes, levels, offsets, target, into, source, at, now, spare, marked, values, score, squares, listed, masks, starts,
-    work, counters, sums,
-):  # fmt: skip
-    """Add up dependencies from the last level to level 1. `at` has the bits of the last level, the next array those of
-    the level before. Returns the entries read, and whether all sums are finite.
+def _add(lanes, levels, bits, search):
+    """Add up dependencies from the last level to level 1. The first of `bits` has the bits of the last level, the
+    second those of the level before. Returns the entries read, and whether all sums are finite.
     """
+    at, now, spare = bits
+    listed, masks, starts, work, sums = search.listed, search.masks, search.starts, search.work, search.sums
     read, finite = np.uint64(0), True
     after = listed[:0]
     following = listed[:0]
@@ -402,19 +458,16 @@ def _add(
             which = _MARKED
             read += entries_after
             _set(lanes if level.size > SERIAL_ENTRIES else 1, level, level_masks, now)
-            _mark(lanes, entries_after, into, source, following, at, now, _NONE, marked, counters)
-        counters[_TAKEN] = 0
+            several = lanes if entries_after > np.uint64(SERIAL_ENTRIES) else 1
+            reach = Reach(following, at, now, _NONE)
+            _mark(several, search.offsets, search.source, reach, search.marked, search.counters)
+        search.counters[_TAKEN] = 0
         sums[:] = 0
+        added = Added(which, level, level_masks, after)
         if lanes > 1 and (entries > np.uint64(SERIAL_ENTRIES) or after.size > SERIAL_ENTRIES):
-            _add_all(
-                lanes, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
-                squares, counters, sums,
-            )  # fmt: skip
+            _add_all(lanes, added, (at, now, spare), search)
         else:
-            _add_lane(
-                0, 1, which, level, level_masks, after, offsets, target, at, now, spare, marked, values, score,
-                squares, counters, sums,
-            )  # fmt: skip
+            _add_lane(0, 1, added, (at, now, spare), search)
         read += sums[:, _READ].sum()
         finite &= sums[:, _LEFT].sum() == 0
         entries_after = work[k, 1]
@@ -438,60 +491,67 @@ class BlockPaths:
         """[rows] sums of dependencies of all runs, and sums of their squares."""
         self.entries = 0
         """Entries read in all runs."""
-        self._into = places(into.offsets), places(into.source)
-        self._out = places(by_source.offsets), places(by_source.source)
-        self._values = np.empty((count, columns))
-        self._seen, *self._bits = (np.empty(count, np.uint64) for _ in range(4))
-        self._marked, self._found = np.zeros(count, np.bool_), np.empty(count, np.uint32)
-        self._listed, self._masks = np.empty(2 * count + columns, np.uint32), np.empty(2 * count + columns, np.uint64)
-        self._starts, self._work = np.zeros(FEW_LEVELS + 1, np.int64), np.zeros((FEW_LEVELS + 1, 2), np.uint64)
+        self._bits = [np.empty(count, np.uint64) for _ in range(3)]
+        self._search = Search(
+            offsets=places(into.offsets),
+            source=places(into.source),
+            by_source=places(by_source.offsets),
+            target=places(by_source.source),
+            seen=np.empty(count, np.uint64),
+            marked=np.zeros(count, np.bool_),
+            found=np.empty(count, np.uint32),
+            values=np.empty((count, columns)),
+            score=self.score,
+            squares=self.squares,
+            listed=np.empty(2 * count + columns, np.uint32),
+            masks=np.empty(2 * count + columns, np.uint64),
+            starts=np.zeros(FEW_LEVELS + 1, np.int64),
+            work=np.zeros((FEW_LEVELS + 1, 2), np.uint64),
+            counters=np.zeros(_WORDS, np.int64),
+            sums=np.empty((get_num_threads(), SUMS), np.uint64),
+        )
 
     def run(self, sources: LongArray) -> tuple[int, bool]:
         """Search from these rows, which are distinct and at most `columns`. Returns the number of levels, and whether
         the sums of all rows that the search reached are finite.
         """
-        lanes, columns = get_num_threads(), len(sources)
-        counters, sums = np.zeros(_WORDS, np.int64), np.empty((lanes, SUMS), np.uint64)
-        totals, levels, ended, bits = self._start(lanes, sources), 1, False, self._bits
-        starts = self._starts
-        starts[0], starts[1] = 0, columns
+        lanes = get_num_threads()
+        self._search = self._search._replace(sums=np.empty((lanes, SUMS), np.uint64))
+        totals, levels, ended, bits = self._start(lanes, sources), 1, False, tuple(self._bits)
+        self._search.starts[:2] = 0, len(sources)
         while not ended:
-            levels, ended, *bits = _count(
-                lanes, levels, totals, *self._into, *self._out, *bits, self._seen, self._marked, self._found,
-                self._values, self._listed, self._masks, self._starts, self._work, counters, sums,
-            )  # fmt: skip
+            levels, ended, *following = _count(lanes, levels, totals, bits, self._search)
+            bits = tuple(following)
             if not ended:
                 self._grow(levels)
         last, empty, spare = bits
-        read, finite = _add(
-            lanes, levels, *self._out, *self._into, empty, last, spare, self._marked, self._values, self.score,
-            self.squares, self._listed, self._masks, self._starts, self._work, counters, sums,
-        )  # fmt: skip
+        read, finite = _add(lanes, levels, (empty, last, spare), self._search)
         self.entries += int(totals[_READ]) + int(read)
         return levels, bool(finite)
 
     def _start(self, lanes: int, sources: LongArray) -> NDArray[np.uint64]:
         """Level 0. Returns its sums."""
-        columns, (offsets, _), (by_source, _) = len(sources), self._into, self._out
+        columns, search = len(sources), self._search
         bit = np.uint64(1) << np.arange(columns, dtype=np.uint64)
-        _clear(lanes, offsets, ~np.bitwise_or.reduce(bit), self._seen, *self._bits)
-        complete = self._seen[sources] == _ALL
-        self._seen[sources] |= bit
+        _clear(lanes, search.offsets, ~np.bitwise_or.reduce(bit), search.seen, *self._bits)
+        complete = search.seen[sources] == _ALL
+        search.seen[sources] |= bit
         self._bits[0][sources] = bit
-        self._values[sources, np.arange(columns)] = 1.0
-        self._listed[:columns], self._masks[:columns] = sources, bit
-        size = offsets[sources + 1] - offsets[sources]
+        search.values[sources, np.arange(columns)] = 1.0
+        search.listed[:columns], search.masks[:columns] = sources, bit
+        size = search.offsets[sources + 1] - search.offsets[sources]
         totals = np.zeros(SUMS, np.uint64)
-        totals[_PUSHED] = (by_source[sources + 1] - by_source[sources]).sum()
-        totals[_LEFT] = offsets[-1] - size[(self._seen[sources] == _ALL) & ~complete].sum()
+        totals[_PUSHED] = (search.by_source[sources + 1] - search.by_source[sources]).sum()
+        totals[_LEFT] = search.offsets[-1] - size[(search.seen[sources] == _ALL) & ~complete].sum()
         return totals
 
     def _grow(self, levels: int) -> None:
-        """Make room for twice as many vertices in lists, and for twice as many levels."""
-        if levels + 1 >= self._starts.size:
-            self._starts, self._work = _doubled(self._starts), _doubled(self._work)
+        """Make room for twice as many vertices in lists, or for twice as many levels."""
+        search = self._search
+        if levels + 1 >= search.starts.size:
+            self._search = search._replace(starts=_doubled(search.starts), work=_doubled(search.work))
         else:
-            self._listed, self._masks = _doubled(self._listed), _doubled(self._masks)
+            self._search = search._replace(listed=_doubled(search.listed), masks=_doubled(search.masks))
 
 
 def _doubled(values: NDArray[Any]) -> NDArray[Any]:

@@ -20,51 +20,67 @@ CHUNK = 64
 """Edges that a thread processes at a time."""
 
 
+@cached_njit
+def _lowered(old, bound, to_f, to_g, hits, at_least):
+    """The h-index of the lesser other bounds of the triangles, at most `old`. `at_least` is scratch memory."""
+    at_least[: old + 1] = 0
+    for h in range(hits):
+        at_least[min(old, min(bound[to_f[h]], bound[to_g[h]]))] += 1
+    new = old
+    reached = at_least[old]
+    while reached < new:
+        new -= 1
+        reached += at_least[new]
+    return new
+
+
+@cached_njit
+def _evaluate_some(thread, active, rows, bound, by_one, scratch, again):
+    """Lower the bounds of the active edges that a thread takes, and flag the edges whose bounds this may lower."""
+    low, high, begin, length, neighbour, edge = rows
+    cursor, found, tally = scratch
+    to_f, to_g, at_least = found[0, thread], found[1, thread], tally[thread]
+    while True:
+        first = fetch_add(cursor, 0, np.int64(CHUNK))
+        if first >= active.size:
+            break
+        for i in range(first, min(first + CHUNK, active.size)):
+            e = active[i]
+            a = begin[low[e]]
+            a_stop = a + length[low[e]]
+            b = begin[high[e]]
+            b_stop = b + length[high[e]]
+            if a_stop - a <= b_stop - b:
+                hits = search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g)
+            else:
+                hits = search_shorter(neighbour, edge, b, b_stop, a, a_stop, to_f, to_g)
+            old = bound[e]
+            if by_one:
+                supporting = 0
+                for h in range(hits):
+                    supporting += min(bound[to_f[h]], bound[to_g[h]]) >= old
+                new = old if supporting >= old else old - 1
+            else:
+                new = _lowered(old, bound, to_f, to_g, hits, at_least)
+            if new < old:
+                bound[e] = new
+                again[e] = True
+                for h in range(hits):
+                    # Only an edge whose bound is above the new one was supported by e.
+                    if bound[to_f[h]] > new:
+                        again[to_f[h]] = True
+                    if bound[to_g[h]] > new:
+                        again[to_g[h]] = True
+
+
 @cached_njit(parallel=True)
-def _evaluate(active, low, high, begin, length, neighbour, edge, bound, by_one, cursor, found_f, found_g, tally, again):
-    """Lower the bound of each active edge once, and flag the edges whose bounds this may lower."""
-    for thread in prange(found_f.shape[0]):
-        to_f = found_f[thread]
-        to_g = found_g[thread]
-        at_least = tally[thread]
-        while True:
-            first = fetch_add(cursor, 0, np.int64(CHUNK))
-            if first >= active.size:
-                break
-            for i in range(first, min(first + CHUNK, active.size)):
-                e = active[i]
-                a = begin[low[e]]
-                a_stop = a + length[low[e]]
-                b = begin[high[e]]
-                b_stop = b + length[high[e]]
-                if a_stop - a <= b_stop - b:
-                    hits = search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g)
-                else:
-                    hits = search_shorter(neighbour, edge, b, b_stop, a, a_stop, to_f, to_g)
-                old = bound[e]
-                if by_one:
-                    supporting = 0
-                    for h in range(hits):
-                        supporting += min(bound[to_f[h]], bound[to_g[h]]) >= old
-                    new = old if supporting >= old else old - 1
-                else:
-                    at_least[: old + 1] = 0
-                    for h in range(hits):
-                        at_least[min(old, min(bound[to_f[h]], bound[to_g[h]]))] += 1
-                    new = old
-                    reached = at_least[old]
-                    while reached < new:
-                        new -= 1
-                        reached += at_least[new]
-                if new < old:
-                    bound[e] = new
-                    again[e] = True
-                    for h in range(hits):
-                        # Only an edge whose bound is above the new one was supported by e.
-                        if bound[to_f[h]] > new:
-                            again[to_f[h]] = True
-                        if bound[to_g[h]] > new:
-                            again[to_g[h]] = True
+def _evaluate(active, rows, bound, by_one, scratch, again):
+    """Lower the bound of each active edge once, and flag the edges whose bounds this may lower.
+
+    `rows` are the ends of edges, and the begin, length, neighbours and edges of the rows of vertices.
+    """
+    for thread in prange(scratch[2].shape[0]):
+        _evaluate_some(np.int64(thread), active, rows, bound, by_one, scratch, again)
 
 
 class Fixpoint:
@@ -73,28 +89,15 @@ class Fixpoint:
     def __init__(self, topology: Topology, rows: Adjacency, highest: int) -> None:
         threads = get_num_threads()
         self.topology, self.rows = topology, rows
-        self._found = np.empty((2, threads, rows.widest + 1), np.int32)
-        self._tally = np.zeros((threads, highest + 1), np.int32)
+        found, tally = np.empty((2, threads, rows.widest + 1), np.int32), np.zeros((threads, highest + 1), np.int32)
         self._cursor = np.zeros(1, np.int64)
+        self._scratch = self._cursor, found, tally
 
     def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
         """Lower the bounds of `active` once, in place. Returns the edges to evaluate again, ascending."""
-        rows = self.rows
-        again = np.zeros(self.topology.edges, np.bool_)
+        rows, topology = self.rows, self.topology
+        again = np.zeros(topology.edges, np.bool_)
         self._cursor[0] = 0
-        _evaluate(
-            active,
-            self.topology.low,
-            self.topology.high,
-            rows.begin,
-            rows.length,
-            rows.neighbour,
-            rows.edge,
-            bound,
-            by_one,
-            self._cursor,
-            *self._found,
-            self._tally,
-            again,
-        )
+        lists = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge
+        _evaluate(active, lists, bound, by_one, self._scratch, again)
         return np.flatnonzero(again).astype(np.int32)

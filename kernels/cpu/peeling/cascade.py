@@ -14,13 +14,13 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import GONE, Adjacency, IntArray, Topology
+from ...graph import GONE, Adjacency, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from ..adjacency import mark_row, probe, search_shorter, unmark_row
 from ..arrays.intrinsics import fetch_add, prefetch
@@ -96,87 +96,93 @@ def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
     return np.int64(listed)
 
 
-@cached_njit(parallel=True)
-def _gather(
-    frontier,
-    low,
-    high,
-    begin,
-    length,
-    neighbour,
-    edge,
-    state,
-    band,
-    chunk,
-    cursor,
-    todo,
-    marks,
-    found_f,
-    found_g,
-    found_lost,
-    losses,
-    fill,
-    firsts,
-):
-    """List the edges that lose a triangle by the removal of the frontier.
+class Scratch(NamedTuple):
+    """Scratch memory of all threads for the passes of a cascade."""
+
+    cursor: LongArray
+    """[1] the first edge of the frontier that no thread has taken."""
+    todo: LongArray
+    """[threads, 2 or more] the rest of a thread's chunk: its first edge and its end."""
+    marks: IntArray
+    """[threads, vertices] the marked row."""
+    found: NDArray[np.uint32]
+    """[2, threads, widest + 1 or more] the other two edges of each triangle."""
+    lost: NDArray[np.uint32]
+    """[threads, 2 × widest or more] the edges that lose a triangle."""
+    losses: NDArray[np.uint32]
+    """[threads, owners, any length] the same, for each owner."""
+    fill: NDArray[np.uint64]
+    """[threads, owners or more] lengths of these lists."""
+
+
+@cached_njit
+def _gather_some(thread, frontier, chunk, rows, state, band, scratch, firsts):
+    """List the edges that lose a triangle by the removal of the chunks of the frontier that a thread takes.
 
     The frontier is sorted by high endpoint, and a row is marked once for all edges with that endpoint. A thread whose
     lists are full stores the rest of its chunk in `todo`.
     """
-    room = losses.shape[2] - COUNTS_AHEAD
-    for thread in prange(marks.shape[0]):
-        mark = marks[thread]
-        to_f = found_f[thread]
-        to_g = found_g[thread]
-        lost = found_lost[thread]
-        loss = losses[thread]
-        used = fill[thread]
-        used[:] = 0
-        written = 0
-        full = False
-        while not full:
-            i = todo[thread, 0]
-            stop = todo[thread, 1]
+    low, high, begin, length, neighbour, edge = rows
+    cursor, todo, mark = scratch.cursor, scratch.todo[thread], scratch.marks[thread]
+    to_f, to_g, lost = scratch.found[0, thread], scratch.found[1, thread], scratch.lost[thread]
+    loss, used = scratch.losses[thread], scratch.fill[thread]
+    room = loss.shape[1] - COUNTS_AHEAD
+    used[:] = 0
+    written = 0
+    full = False
+    while not full:
+        i = todo[0]
+        stop = todo[1]
+        if i >= stop:
+            i = fetch_add(cursor, 0, np.int64(chunk))
+            stop = min(i + chunk, frontier.size)
             if i >= stop:
-                i = fetch_add(cursor, 0, np.int64(chunk))
-                stop = min(i + chunk, frontier.size)
-                if i >= stop:
+                break
+        while i < stop and not full:
+            hub = high[frontier[i]]
+            end = i
+            work = 0
+            while end < stop and high[frontier[end]] == hub:
+                work += length[low[frontier[end]]]
+                end += 1
+            row = begin[hub]
+            row_stop = row + length[hub]
+            marked = length[hub] < work * MARK_COST
+            if marked:
+                mark_row(mark, neighbour, edge, row, row_stop)
+            while i < end:
+                if i + AHEAD < frontier.size:
+                    ahead = begin[low[frontier[i + AHEAD]]]
+                    prefetch(neighbour, ahead)
+                    prefetch(edge, ahead)
+                e = frontier[i]
+                other = begin[low[e]]
+                other_stop = other + length[low[e]]
+                if written + 2 * (other_stop - other) > room:
+                    full = True
                     break
-            while i < stop and not full:
-                hub = high[frontier[i]]
-                end = i
-                work = 0
-                while end < stop and high[frontier[end]] == hub:
-                    work += length[low[frontier[end]]]
-                    end += 1
-                row = begin[hub]
-                row_stop = row + length[hub]
-                marked = length[hub] < work * MARK_COST
                 if marked:
-                    mark_row(mark, neighbour, edge, row, row_stop)
-                while i < end:
-                    if i + AHEAD < frontier.size:
-                        ahead = begin[low[frontier[i + AHEAD]]]
-                        prefetch(neighbour, ahead)
-                        prefetch(edge, ahead)
-                    e = frontier[i]
-                    other = begin[low[e]]
-                    other_stop = other + length[low[e]]
-                    if written + 2 * (other_stop - other) > room:
-                        full = True
-                        break
-                    if marked:
-                        hits = probe(mark, neighbour, edge, other, other_stop, to_f, to_g)
-                    elif other_stop - other <= row_stop - row:
-                        hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
-                    else:
-                        hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
-                    written += _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts)
-                    i += 1
-                if marked:
-                    unmark_row(mark, neighbour, row, row_stop)
-            todo[thread, 0] = i
-            todo[thread, 1] = stop
+                    hits = probe(mark, neighbour, edge, other, other_stop, to_f, to_g)
+                elif other_stop - other <= row_stop - row:
+                    hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
+                else:
+                    hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
+                written += _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts)
+                i += 1
+            if marked:
+                unmark_row(mark, neighbour, row, row_stop)
+        todo[0] = i
+        todo[1] = stop
+
+
+@cached_njit(parallel=True)
+def _gather(frontier, chunk, rows, state, band, scratch, firsts):
+    """List the edges that lose a triangle by the removal of the frontier. Threads take `chunk` edges at a time.
+
+    `rows` are the ends of edges, and the begin, length, neighbours and edges of the rows of vertices.
+    """
+    for thread in prange(scratch.marks.shape[0]):
+        _gather_some(np.int64(thread), frontier, chunk, rows, state, band, scratch, firsts)
 
 
 @cached_njit(parallel=True)
@@ -247,14 +253,17 @@ class Cascade:
         threads = get_num_threads()
         owners = 1 << (threads - 1).bit_length()
         room = max(2 * widest + 2, ROOM // threads)
-        self._marks = np.zeros((threads, vertices), np.int32)
-        self._found = np.zeros((2, threads, widest + 1 + COUNTS_AHEAD), np.uint32)
-        self._lost = np.zeros((threads, 2 * widest + LONE), np.uint32)
-        self._losses = np.zeros((threads, owners, room + COUNTS_AHEAD), np.uint32)
-        # Without this width two threads share a cache line, and gather a fifth slower.
-        self._fill = np.zeros((threads, max(owners, LONE)), np.uint64)
-        self._todo = np.zeros((threads, LONE), np.int64)
-        self._cursor = np.zeros(1, np.int64)
+        self._threads = threads
+        self._scratch = Scratch(
+            cursor=np.zeros(1, np.int64),
+            todo=np.zeros((threads, LONE), np.int64),
+            marks=np.zeros((threads, vertices), np.int32),
+            found=np.zeros((2, threads, widest + 1 + COUNTS_AHEAD), np.uint32),
+            lost=np.zeros((threads, 2 * widest + LONE), np.uint32),
+            losses=np.zeros((threads, owners, room + COUNTS_AHEAD), np.uint32),
+            # Without this width two threads share a cache line, and gather a fifth slower.
+            fill=np.zeros((threads, max(owners, LONE)), np.uint64),
+        )
         span = owners << LINE
         self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
         self._next_count = np.zeros(owners, np.int64)
@@ -309,8 +318,8 @@ class Cascade:
 
     def begin(self) -> None:
         """Begin a round."""
-        self._cursor[0] = 0
-        self._todo[:] = 0
+        self._scratch.cursor[0] = 0
+        self._scratch.todo[:] = 0
         self._next_count[:] = 0
 
     def round(
@@ -331,27 +340,11 @@ class Cascade:
 
     def list_losses(self, rows: Adjacency, state: NDArray[np.int8], frontier: IntArray, band: IntArray | None) -> bool:
         """List the edges that lose triangles, until a list is full; returns whether the frontier is done."""
-        _gather(
-            frontier,
-            self.low,
-            self.high,
-            rows.begin,
-            rows.length,
-            rows.neighbour.view(np.uint32),
-            rows.edge.view(np.uint32),
-            state,
-            band,
-            max(1, min(CHUNK, len(frontier) // (len(self._marks) * 8))),
-            self._cursor,
-            self._todo,
-            self._marks,
-            *self._found,
-            self._lost,
-            self._losses,
-            self._fill,
-            self.firsts,
-        )
-        return self._cursor[0] >= len(frontier) and bool((self._todo[:, 0] >= self._todo[:, 1]).all())
+        chunk = max(1, min(CHUNK, len(frontier) // (self._threads * 8)))
+        lists = rows.begin, rows.length, rows.neighbour.view(np.uint32), rows.edge.view(np.uint32)
+        _gather(frontier, chunk, (self.low, self.high, *lists), state, band, self._scratch, self.firsts)
+        todo = self._scratch.todo
+        return self._scratch.cursor[0] >= len(frontier) and bool((todo[:, 0] >= todo[:, 1]).all())
 
     def lower(
         self,
@@ -362,5 +355,5 @@ class Cascade:
         removed: IntArray,
     ) -> None:
         """Lower the counts of the listed edges, and mark the edges `removed`."""
-        losses = self._losses, self._fill
+        losses = self._scratch.losses, self._scratch.fill
         _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state)

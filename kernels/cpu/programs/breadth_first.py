@@ -7,6 +7,8 @@ one superstep, and the smallest of the parents that are offered in it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
@@ -47,13 +49,47 @@ def _clear(lanes, level, parent, none):
             parent[v] = none
 
 
+class Search(NamedTuple):
+    """The sources and the targets of each vertex, and the state of a search."""
+
+    into: NDArray[np.uint64]
+    """[vertices + 1] of the rows of sources."""
+    source: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+    """[vertices + 1] of the rows of targets."""
+    target: NDArray[np.uint32]
+    level: NDArray[np.int32]
+    """[vertices]"""
+    parent: NDArray[np.uint64]
+    """[vertices]"""
+    counters: LongArray
+
+
+class Pushing(NamedTuple):
+    """Listed vertices that push. Each row is cut into `pieces`."""
+
+    listed: NDArray[np.uint32]
+    size: int
+    pieces: int
+    step: np.int32
+    aside: NDArray[np.uint32]
+    """Long rows are listed here instead, as far as that has room."""
+
+
 @cached_njit
-def _push(offsets, target, step, level, parent, size, pieces, listed, following, counters, share, aside):
+def _push(pushing, following, search, share):
     """Reach the targets of listed vertices, until all are taken. Returns the entries of those that are reached.
 
-    Each row is cut into `pieces`, and `share` of them are taken at a time. Long rows are listed in `aside` instead, as
-    far as that has room.
+    Each row is cut into pieces, and `share` of them are taken at a time.
     """
+    listed, size, pieces, step, aside = pushing
+    offsets, target, level, parent, counters = (
+        search.offsets,
+        search.target,
+        search.level,
+        search.parent,
+        search.counters,
+    )
     kept, held, count = np.empty(KEPT, np.uint32), 0, np.uint64(0)
     while True:
         taken = fetch_add(counters, _TAKEN, share)
@@ -85,47 +121,70 @@ def _push(offsets, target, step, level, parent, size, pieces, listed, following,
 
 
 @cached_njit(parallel=True)
-def _push_all(lanes, offsets, target, step, level, parent, size, pieces, listed, following, counters, aside, entries):
-    share = share_of(size * pieces, lanes)
+def _push_all(lanes, pushing, following, search):
+    share = share_of(pushing.size * pushing.pieces, lanes)
+    entries = np.empty(lanes, np.uint64)
     for lane in prange(lanes):
-        entries[lane] = _push(
-            offsets, target, step, level, parent, size, pieces, listed, following, counters, share, aside
-        )
+        entries[lane] = _push(pushing, following, search, share)
     return entries.sum()
 
 
+@cached_njit
+def _push_step(lanes, entries, pushing, following, search):
+    """A superstep that pushes. Several threads take many entries, and share each long row after the others."""
+    counters = search.counters
+    counters[_TAKEN] = counters[_LENGTH] = counters[_LONG] = 0
+    listed, size, _, step, aside = pushing
+    none = aside[:0]
+    if lanes == 1 or entries <= PARALLEL_ENTRIES:
+        return _push(Pushing(listed, size, np.int64(1), step, none), following, search, size)
+    ahead = _push_all(lanes, pushing, following, search)
+    long = min(counters[_LONG], aside.size)
+    if long:
+        counters[_TAKEN] = 0
+        ahead += _push_all(lanes, Pushing(aside, long, lanes, step, none), following, search)
+    return ahead
+
+
+@cached_njit
+def _pull_some(bits, fresh, step, far, search):
+    """Reach the vertices with a source in `bits`, until all are taken. Returns how many, and the entries read."""
+    offsets, source, level, parent = search.into, search.source, search.level, search.parent
+    count, read = 0, np.uint64(0)
+    while True:
+        first = fetch_add(search.counters, _TAKEN, SHARE)
+        if first >= bits.size:
+            return count, read
+        for at in range(first, min(first + SHARE, bits.size)):
+            word = np.uint32(0)
+            for v in range(32 * at, min(32 * at + 32, level.size)):
+                ahead = v + far
+                if ahead < level.size and level[ahead] < 0:
+                    prefetch(source, offsets[ahead])
+                if level[v] < 0:
+                    q, end = offsets[v], offsets[v + 1]
+                    while q < end:
+                        s = source[q]
+                        q += _ONE
+                        read += _ONE
+                        if bits[s >> _5] & (_1 << (s & _31)):
+                            level[v] = step
+                            parent[v] = s
+                            word |= _1 << np.uint32(v & 31)
+                            count += 1
+                            break
+            fresh[at] = word
+
+
 @cached_njit(parallel=True)
-def _pull(lanes, offsets, source, step, level, parent, bits, fresh, far, counters, reached, entries):
-    """Reach the vertices with a source in `bits`. Writes how many, and the entries that were read, by lane. Fetches
-    the first entries of vertices `far` ahead.
+def _pull(lanes, bits, fresh, step, far, search):
+    """Reach the vertices with a source in `bits`. Returns how many, and the entries that were read. Fetches the first
+    entries of vertices `far` ahead.
     """
-    counters[_TAKEN] = 0
+    reached, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
     for lane in prange(lanes):
-        count, read = 0, np.uint64(0)
-        while True:
-            first = fetch_add(counters, _TAKEN, SHARE)
-            if first >= bits.size:
-                break
-            for at in range(first, min(first + SHARE, bits.size)):
-                word = np.uint32(0)
-                for v in range(32 * at, min(32 * at + 32, level.size)):
-                    ahead = v + far
-                    if ahead < level.size and level[ahead] < 0:
-                        prefetch(source, offsets[ahead])
-                    if level[v] < 0:
-                        q, end = offsets[v], offsets[v + 1]
-                        while q < end:
-                            s = source[q]
-                            q += _ONE
-                            read += _ONE
-                            if bits[s >> _5] & (_1 << (s & _31)):
-                                level[v] = step
-                                parent[v] = s
-                                word |= _1 << np.uint32(v & 31)
-                                count += 1
-                                break
-                fresh[at] = word
-        reached[lane], entries[lane] = count, read
+        reached[lane], entries[lane] = _pull_some(bits, fresh, step, far, search)
+    return reached.sum(), entries.sum()
 
 
 @cached_njit(parallel=True)
@@ -139,51 +198,45 @@ def _mark(lanes, level, step, bits):
             bits[at] = word
 
 
+@cached_njit
+def _list_some(first, last, bits, following, search):
+    """List the vertices in some of the `bits`. Returns their entries."""
+    offsets, counters = search.offsets, search.counters
+    kept, held, count = np.empty(KEPT, np.uint32), 0, np.uint64(0)
+    for at in range(first, last):
+        if bits[at]:
+            if held > KEPT - 32:
+                add_kept(kept, held, counters, _LENGTH, following)
+                held = 0
+            for bit in range(32):
+                if bits[at] & (_1 << np.uint32(bit)):
+                    v = np.uint32(32 * at + bit)
+                    kept[held] = v
+                    held += 1
+                    count += offsets[v + _1] - offsets[v]
+    add_kept(kept, held, counters, _LENGTH, following)
+    return count
+
+
 @cached_njit(parallel=True)
-def _list(lanes, offsets, level, bits, following, counters, entries):
-    """List the vertices in `bits`. Writes their entries, by lane."""
-    counters[_LENGTH] = 0
+def _list(lanes, bits, following, search):
+    """List the vertices in `bits`. Returns their entries."""
+    entries = np.empty(lanes, np.uint64)
     for lane in prange(lanes):
-        kept, held, count = np.empty(KEPT, np.uint32), 0, np.uint64(0)
-        for at in range(lane * bits.size // lanes, (lane + 1) * bits.size // lanes):
-            if bits[at]:
-                if held > KEPT - 32:
-                    add_kept(kept, held, counters, _LENGTH, following)
-                    held = 0
-                for bit in range(32):
-                    if bits[at] & (_1 << np.uint32(bit)):
-                        v = np.uint32(32 * at + bit)
-                        kept[held] = v
-                        held += 1
-                        count += offsets[v + _1] - offsets[v]
-        add_kept(kept, held, counters, _LENGTH, following)
-        entries[lane] = count
+        first, last = np.int64(lane) * bits.size // lanes, (np.int64(lane) + 1) * bits.size // lanes
+        entries[lane] = _list_some(first, last, bits, following, search)
+    return entries.sum()
 
 
 @cached_njit
-def _search(
-    lanes,
-    into,
-    source,
-    offsets,
-    target,
-    start,
-    level,
-    parent,
-    listed,
-    following,
-    bits,
-    fresh,
-    aside,
-    counters,
-    reached,
-    entries,
-):
+def _search(lanes, start, lists, search):
     """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
-    count, none = level.size, aside[:0]
+    level, parent, offsets, counters = search.level, search.parent, search.offsets, search.counters
+    listed, following, bits, fresh, aside = lists
+    count = level.size
     _clear(lanes, level, parent, np.uint64(2**64 - 1))
     level[start], parent[start], listed[0] = 0, start, start
-    ahead, left = offsets[start + 1] - offsets[start], np.uint64(target.size)
+    ahead, left = offsets[start + 1] - offsets[start], np.uint64(search.target.size)
     size, before, by_rows, steps, read, far = 1, 0, False, 0, np.uint64(0), count
     while size:
         step = np.int32(steps + 1)
@@ -193,42 +246,19 @@ def _search(
             _mark(lanes, level, np.int32(steps), bits)
         elif by_rows and BETA * size < count and size < before:
             by_rows = False
-            _list(lanes, offsets, level, bits, listed, counters, entries)
-            ahead = entries.sum()
+            counters[_LENGTH] = 0
+            ahead = _list(lanes, bits, listed, search)
         if by_rows:
             before = size
-            _pull(lanes, into, source, step, level, parent, bits, fresh, far, counters, reached, entries)
+            counters[_TAKEN] = 0
+            size, entries = _pull(lanes, bits, fresh, step, far, search)
             far = count
-            size, read = reached.sum(), read + entries.sum()
+            read += entries
             bits, fresh = fresh, bits
         else:
             read += ahead
             left -= min(ahead, left)
-            counters[_TAKEN] = counters[_LENGTH] = counters[_LONG] = 0
-            if lanes > 1 and ahead > PARALLEL_ENTRIES:
-                ahead = _push_all(
-                    lanes, offsets, target, step, level, parent, size, 1, listed, following, counters, aside, entries
-                )
-                long = min(counters[_LONG], aside.size)
-                if long:
-                    counters[_TAKEN] = 0
-                    ahead += _push_all(
-                        lanes,
-                        offsets,
-                        target,
-                        step,
-                        level,
-                        parent,
-                        long,
-                        lanes,
-                        aside,
-                        following,
-                        counters,
-                        none,
-                        entries,
-                    )
-            else:
-                ahead = _push(offsets, target, step, level, parent, size, 1, listed, following, counters, size, none)
+            ahead = _push_step(lanes, ahead, Pushing(listed, size, np.int64(1), step, aside), following, search)
             listed, following, size = following, listed, counters[_LENGTH]
         steps += 1
     return steps, read
@@ -244,8 +274,7 @@ def search(rows: InRows, out: InRows, start: int) -> tuple[NDArray[np.int32], Lo
     count, lanes = rows.rows, get_num_threads()
     level, parent = np.empty(count, np.int32), np.empty(count, np.int64)
     into, source, offsets, target = (places(one) for one in (rows.offsets, rows.source, out.offsets, out.source))
-    lists = [np.empty(count, np.uint32) for _ in range(2)] + [np.empty(-(-count // 32), np.uint32) for _ in range(2)]
-    lists.append(np.empty(LONG_ROWS, np.uint32))
-    sums = np.zeros(24, np.int64), np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
-    steps, read = _search(lanes, into, source, offsets, target, start, level, places(parent), *lists, *sums)
+    search = Search(into, source, offsets, target, level, places(parent), np.zeros(24, np.int64))
+    sizes = count, count, -(-count // 32), -(-count // 32), LONG_ROWS
+    steps, read = _search(lanes, start, tuple(np.empty(size, np.uint32) for size in sizes), search)
     return level, parent, int(steps), int(read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import get_num_threads, prange
@@ -62,11 +62,42 @@ def _place(v, got, damping, restarts, degree, rank, following, shares):
     return abs(after - before)
 
 
+class Rows(NamedTuple):
+    """The rows of sources in chunks, and the long ones of them in pieces."""
+
+    offsets: NDArray[np.uint64]
+    source: NDArray[np.uint32]
+    degree: NDArray[np.uint32]
+    """[vertices] numbers of out-edges, at least 1."""
+    cuts: LongArray
+    """[chunks + 1] where each chunk starts."""
+    long: LongArray
+    """Rows with more than LONG entries."""
+    ends: LongArray
+    """The number of pieces up to each of them, inclusive."""
+    first: NDArray[np.uint64]
+    """[pieces] the first entry."""
+    stop: NDArray[np.uint64]
+    """[pieces] the entry after the last one."""
+    partial: Floats
+    """[pieces] sums."""
+    counters: LongArray
+
+
+class Ranks(NamedTuple):
+    """Ranks and ranks over degrees, before and after a superstep. All are [vertices]."""
+
+    shares_before: Floats
+    shares: Floats
+    rank: Floats
+    following: Floats
+
+
 @cached_njit
-def _take(
-    offsets, source, cuts, first, stop, partial, counters, damping, restarts, degree, before, shares, rank, following
-):
+def _take(rows, ranks, damping, restarts):
     """Sum pieces of long rows, and compute ranks of chunks of other rows, until all are taken."""
+    offsets, source, degree, cuts, _, _, first, stop, partial, counters = rows
+    before, shares, rank, following = ranks
     while True:
         at = fetch_add(counters, _PIECES, 1)
         if at >= partial.size:
@@ -89,52 +120,25 @@ def _take(
 
 
 @cached_njit(parallel=True)
-def _superstep(
-    lanes,
-    offsets,
-    source,
-    cuts,
-    long,
-    ends,
-    first,
-    stop,
-    partial,
-    counters,
-    changes,
-    damping,
-    restarts,
-    degree,
-    before,
-    shares,
-    rank,
-    following,
-):
-    """Compute `following` and `shares` from `rank` and the shares `before`. Returns the total change, rounded."""
-    counters[_CHUNKS] = counters[_PIECES] = 0
+def _take_all(lanes, rows, ranks, damping, restarts):
+    changes = np.empty(lanes)
     for lane in prange(lanes):
-        changes[lane] = _take(
-            offsets,
-            source,
-            cuts,
-            first,
-            stop,
-            partial,
-            counters,
-            damping,
-            restarts,
-            degree,
-            before,
-            shares,
-            rank,
-            following,
-        )
-    moved, piece = changes.sum(), 0
+        changes[lane] = _take(rows, ranks, damping, restarts)
+    return changes.sum()
+
+
+@cached_njit
+def _superstep(lanes, rows, ranks, damping, restarts):
+    """Compute ranks and shares from those before. Returns the total change, rounded."""
+    long, ends, partial, degree = rows.long, rows.ends, rows.partial, rows.degree
+    rows.counters[_CHUNKS] = rows.counters[_PIECES] = 0
+    moved, piece = _take_all(lanes, rows, ranks, damping, restarts), 0
     for i in range(long.size):
         got = 0.0
         while piece < ends[i]:
             got += partial[piece]
             piece += 1
-        moved += _place(long[i], got, damping, restarts, degree, rank, following, shares)
+        moved += _place(long[i], got, damping, restarts, degree, ranks.rank, ranks.following, ranks.shares)
     return moved
 
 
@@ -155,23 +159,32 @@ class Supersteps:
 
     def __init__(self, rows: InRows, degree: LongArray) -> None:
         count = rows.rows
-        self._divisor = np.maximum(degree, 1).astype(np.uint32)
+        divisor = np.maximum(degree, 1).astype(np.uint32)
         self.rank, self.earlier = np.full(count, 1 / count), np.empty(count)
-        self._before, self._shares = self.rank / self._divisor, np.empty(count)
-        self._entries, offsets = len(rows), places(rows.offsets)
+        self._before, self._shares = self.rank / divisor, np.empty(count)
+        self._entries = len(rows)
         long, ends, first, stop = _pieces(rows.offsets)
-        partial, counters = np.empty(len(first)), np.zeros(16, np.int64)
         with threads_for(self._entries):
-            cuts, changes = chunk_starts(rows.offsets, None), np.empty(get_num_threads())
-        pieces = long, ends, places(first), places(stop), partial
-        self._work = offsets, places(rows.source), cuts, *pieces, counters, changes
+            cuts = chunk_starts(rows.offsets, None)
+        self._rows = Rows(
+            offsets=places(rows.offsets),
+            source=places(rows.source),
+            degree=divisor,
+            cuts=cuts,
+            long=long,
+            ends=ends,
+            first=places(first),
+            stop=places(stop),
+            partial=np.empty(len(first)),
+            counters=np.zeros(16, np.int64),
+        )
 
     def advance(self, damping: float, restarts: float, keep: bool) -> float:
         """A superstep; returns the total change, rounded."""
         after = self.earlier if keep else self.rank
         with threads_for(self._entries):
-            own = self._divisor, self._before, self._shares, self.rank, after
-            moved = _superstep(get_num_threads(), *self._work, damping, restarts, *own)
+            ranks = Ranks(self._before, self._shares, self.rank, after)
+            moved = _superstep(get_num_threads(), self._rows, ranks, damping, restarts)
         if keep:
             self.rank, self.earlier = after, self.rank
         self._before, self._shares = self._shares, self._before

@@ -5,13 +5,13 @@ A program pushes from few sources, and pulls to few rows. Threads share the sour
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from ...graph import ALONG, InRows, IntArray
+from ...graph import ALONG, InRows, IntArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import compare_swap, places
 from .chunks import chunk_starts, entry_chunks, even_chunks, packed, threads_for
@@ -28,11 +28,28 @@ def _improve(out, row, value, largest):
     return False, before
 
 
+class Pushing(NamedTuple):
+    """Sources that push, in chunks."""
+
+    changed: NDArray[np.uint32]
+    """[changed] the sources."""
+    values: NDArray[Any]
+    """[changed]"""
+    cuts: LongArray
+    """[chunks + 1] where each chunk starts."""
+    starts: LongArray
+    """[chunks + 1] the entries before each chunk: where it lists the rows that it improves first."""
+    neutral: Any
+    """The worst value."""
+    bound: NDArray[Any]
+    """[rows] what a value must be better than; empty if anything is accepted."""
+
+
 @cached_njit(parallel=True)
-def _push_weighted(
-    offsets, row_of, weight, along, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts
-):
+def _push_weighted(along, largest, rows, pushing, out, touched, counts):
     """The thread that first improves the value of a row puts it on the list of its chunk."""
+    offsets, row_of, weight = rows
+    changed, values, cuts, starts, neutral, bound = pushing
     for chunk in prange(cuts.size - 1):
         slot = starts[chunk]
         for i in range(cuts[chunk], cuts[chunk + 1]):
@@ -53,8 +70,10 @@ def _push_weighted(
 
 
 @cached_njit(parallel=True)
-def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts):
-    """As `_push` without weights, for values of any type."""
+def _push_unweighted(largest, rows, pushing, out, touched, counts):
+    """As `_push_weighted` without weights, for values of any type."""
+    offsets, row_of, _ = rows
+    changed, values, cuts, starts, neutral, bound = pushing
     for chunk in prange(cuts.size - 1):
         slot = starts[chunk]
         for i in range(cuts[chunk], cuts[chunk + 1]):
@@ -72,10 +91,12 @@ def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, ne
 
 
 @cached_njit(parallel=True)
-def _find_sources(offsets, row_of, weight, along, changed, cuts, values, neutral, out, best):
+def _find_sources(along, rows, pushing, out, best):
     """The first source of each row's value. Rows that received nothing have the neutral value. Unsigned, no source is
     the largest.
     """
+    offsets, row_of, weight = rows
+    changed, values, cuts, _, neutral, _ = pushing
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s, sent = changed[i], values[i]
@@ -86,27 +107,29 @@ def _find_sources(offsets, row_of, weight, along, changed, cuts, values, neutral
                 elif along == 2:
                     value = value * weight[q]
                 if value == out[row] and value != neutral:
-                    before = best[row]
-                    while s < before:
-                        if compare_swap(best, row, before, s):
-                            break
-                        before = best[row]
+                    _lower_source(best, row, s)
 
 
 @cached_njit(parallel=True)
-def _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best):
+def _find_unweighted(rows, pushing, out, best):
     """As `_find_sources` without weights, for values of any type."""
+    offsets, row_of, _ = rows
+    changed, values, cuts, _, neutral, _ = pushing
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s, value = changed[i], values[i]
             for q in range(offsets[s], offsets[s + _1]):
                 row = row_of[q]
                 if value == out[row] and value != neutral:
-                    before = best[row]
-                    while s < before:
-                        if compare_swap(best, row, before, s):
-                            break
-                        before = best[row]
+                    _lower_source(best, row, s)
+
+
+@cached_njit
+def _lower_source(best, row, s):
+    """Write the source if it is before that of the row, atomically."""
+    before = best[row]
+    while s < before and not compare_swap(best, row, before, s):
+        before = best[row]
 
 
 def push(
@@ -120,23 +143,21 @@ def push(
     out: NDArray[Any],
 ) -> IntArray:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
-    offsets, row_of, weight = places(transposed.offsets), places(transposed.source), transposed.weights
+    rows = places(transposed.offsets), places(transposed.source), transposed.weights
     values = values + 0.0 if values.dtype.kind == "f" else values
-    neutral = _worst(values.dtype, largest)
-    limit = np.empty(0, values.dtype) if bound is None else bound
     cuts, starts = entry_chunks(transposed.offsets, changed)
-    changed = places(changed)
+    limit = np.empty(0, values.dtype) if bound is None else bound
+    pushing = Pushing(places(changed), values, cuts, starts, _worst(values.dtype, largest), limit)
     touched, counts = np.empty(int(starts[-1]), np.int32), np.empty(len(cuts) - 1, np.int64)
-    lists = cuts, starts, values, neutral, limit, out, touched, counts
     with threads_for(len(touched)):
         if along:
-            _push_weighted(offsets, row_of, weight, ALONG[along], largest, changed, *lists)
+            _push_weighted(ALONG[along], largest, rows, pushing, out, touched, counts)
             if best is not None:
-                _find_sources(offsets, row_of, weight, ALONG[along], changed, cuts, values, neutral, out, places(best))
+                _find_sources(ALONG[along], rows, pushing, out, places(best))
         else:
-            _push_unweighted(offsets, row_of, largest, changed, *lists)
+            _push_unweighted(largest, rows, pushing, out, touched, counts)
             if best is not None:
-                _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, places(best))
+                _find_unweighted(rows, pushing, out, places(best))
     return np.concatenate([touched[first : first + count] for first, count in zip(starts, counts, strict=False)])
 
 

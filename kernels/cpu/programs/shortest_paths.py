@@ -8,6 +8,7 @@ start. So the supersteps do not depend on the order in which threads work.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
@@ -35,9 +36,42 @@ def _clear(lanes, distance, added, waits):
             waits[v] = 0
 
 
+class Search(NamedTuple):
+    """The targets of each vertex, and the state of a search."""
+
+    offsets: NDArray[np.uint64]
+    target: NDArray[np.uint32]
+    weight: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    """[vertices]"""
+    added: NDArray[np.int32]
+    """[vertices] the last superstep in which a vertex was listed for the next one."""
+    waits: NDArray[np.uint8]
+    """[vertices] whether a vertex waits for a later window."""
+    sent: NDArray[np.float64]
+    """[vertices] the distance that each listed vertex sends."""
+    counters: LongArray
+
+
+class Sending(NamedTuple):
+    """Listed vertices that send the distances `sent`. Each row is cut into `pieces`."""
+
+    listed: NDArray[np.uint32]
+    sent: NDArray[np.float64]
+    size: int
+    pieces: int
+    step: np.int32
+    bound: float
+    """The end of the window."""
+    aside: NDArray[np.uint32]
+    """Long rows are listed here instead, as far as that has room, with what they send in `aside_sent`."""
+    aside_sent: NDArray[np.float64]
+
+
 @cached_njit
-def _take(first, last, offsets, distance, listed, sent):
+def _take(first, last, listed, search):
     """Note the distances of listed vertices. Returns the number of their entries."""
+    offsets, distance, sent = search.offsets, search.distance, search.sent
     count = np.uint64(0)
     for i in range(first, last):
         v = listed[i]
@@ -47,36 +81,21 @@ def _take(first, last, offsets, distance, listed, sent):
 
 
 @cached_njit(parallel=True)
-def _take_all(lanes, size, offsets, distance, listed, sent, entries):
+def _take_all(lanes, size, listed, search):
+    entries = np.empty(lanes, np.uint64)
     for lane in prange(lanes):
-        entries[lane] = _take(lane * size // lanes, (lane + 1) * size // lanes, offsets, distance, listed, sent)
+        entries[lane] = _take(np.int64(lane) * size // lanes, (np.int64(lane) + 1) * size // lanes, listed, search)
     return entries.sum()
 
 
 @cached_njit
-def _relax(
-    offsets,
-    target,
-    weight,
-    step,
-    bound,
-    distance,
-    added,
-    waits,
-    size,
-    pieces,
-    listed,
-    sent,
-    following,
-    later,
-    counters,
-    share,
-    aside,
-    aside_sent,
-):
+def _relax(sending, following, later, search, share):
     """Lower the distances of the targets of listed vertices, until all are taken. List those below the bound, and those
     above it that do not wait yet. See `breadth_first._push` for pieces, shares and long rows.
     """
+    listed, sent, size, pieces, step, bound, aside, aside_sent = sending
+    offsets, target, weight = search.offsets, search.target, search.weight
+    distance, added, waits, counters = search.distance, search.added, search.waits, search.counters
     kept, held = np.empty(KEPT, np.uint32), 0
     apart, waiting = np.empty(KEPT, np.uint32), 0
     while True:
@@ -120,54 +139,16 @@ def _relax(
 
 
 @cached_njit(parallel=True)
-def _relax_all(
-    lanes,
-    offsets,
-    target,
-    weight,
-    step,
-    bound,
-    distance,
-    added,
-    waits,
-    size,
-    pieces,
-    listed,
-    sent,
-    following,
-    later,
-    counters,
-    aside,
-    aside_sent,
-):
-    share = share_of(size * pieces, lanes)
+def _relax_all(lanes, sending, following, later, search):
+    share = share_of(sending.size * sending.pieces, lanes)
     for _lane in prange(lanes):
-        _relax(
-            offsets,
-            target,
-            weight,
-            step,
-            bound,
-            distance,
-            added,
-            waits,
-            size,
-            pieces,
-            listed,
-            sent,
-            following,
-            later,
-            counters,
-            share,
-            aside,
-            aside_sent,
-        )
+        _relax(sending, following, later, search, share)
 
 
 @cached_njit
-def _least(first, last, bound, distance, later):
+def _least(first, last, bound, later, search):
     """The smallest distance of waiting vertices. Those below the bound have sent since."""
-    found = np.inf
+    distance, found = search.distance, np.inf
     for i in range(first, last):
         one = distance[later[i]]
         if one >= bound:
@@ -176,15 +157,23 @@ def _least(first, last, bound, distance, later):
 
 
 @cached_njit(parallel=True)
-def _least_of_all(lanes, size, bound, distance, later, least):
+def _least_of_all(lanes, size, bound, later, search):
+    least = np.empty(lanes)
     for lane in prange(lanes):
-        least[lane] = _least(lane * size // lanes, (lane + 1) * size // lanes, bound, distance, later)
+        first, last = np.int64(lane) * size // lanes, (np.int64(lane) + 1) * size // lanes
+        least[lane] = _least(first, last, bound, later, search)
     return least.min()
 
 
 @cached_njit
-def _open(first, last, before, bound, distance, waits, later, following, remaining, counters):
-    """List the waiting vertices below the new bound, and those that remain."""
+def _open(first, last, window, lists, search):
+    """List the waiting vertices below the new bound, and those that remain.
+
+    `window` has the bound before and the new one; `lists` are those of waiting, following and remaining vertices.
+    """
+    before, bound = window
+    later, following, remaining = lists
+    distance, waits, counters = search.distance, search.waits, search.counters
     kept, held = np.empty(KEPT, np.uint32), 0
     apart, waiting = np.empty(KEPT, np.uint32), 0
     for i in range(first, last):
@@ -209,10 +198,10 @@ def _open(first, last, before, bound, distance, waits, later, following, remaini
 
 
 @cached_njit(parallel=True)
-def _open_all(lanes, size, before, bound, distance, waits, later, following, remaining, counters):
+def _open_all(lanes, size, window, lists, search):
     for lane in prange(lanes):
-        first, last = lane * size // lanes, (lane + 1) * size // lanes
-        _open(first, last, before, bound, distance, waits, later, following, remaining, counters)
+        first, last = np.int64(lane) * size // lanes, (np.int64(lane) + 1) * size // lanes
+        _open(first, last, window, lists, search)
 
 
 @cached_njit
@@ -224,117 +213,54 @@ def _bound(least, width):
 
 
 @cached_njit
-def _search(
-    lanes,
-    offsets,
-    target,
-    weight,
-    start,
-    width,
-    distance,
-    added,
-    waits,
-    lists,
-    sent,
-    aside,
-    aside_sent,
-    counters,
-    entries,
-    least,
-):
-    """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+def _send(lanes, entries, sending, following, later, search):
+    """A superstep. Several threads take many entries, and share each long row after the others."""
+    counters = search.counters
+    counters[_TAKEN] = counters[_NEXT] = counters[_LONG] = 0
+    listed, sent, size, _, step, bound, aside, aside_sent = sending
     none = aside[:0]
-    _clear(lanes, distance, added, waits)
-    listed, following, later, remaining = lists[0], lists[1], lists[2], lists[3]
+    if lanes == 1 or entries <= PARALLEL_ENTRIES:
+        alone = Sending(listed, sent, size, np.int64(1), step, bound, none, aside_sent)
+        _relax(alone, following, later, search, size)
+        return
+    _relax_all(lanes, sending, following, later, search)
+    long = min(counters[_LONG], aside.size)
+    if long:
+        counters[_TAKEN] = 0
+        shared = Sending(aside, aside_sent, long, lanes, step, bound, none, aside_sent)
+        _relax_all(lanes, shared, following, later, search)
+
+
+@cached_njit
+def _search(lanes, start, width, lists, search):
+    """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+    distance, sent, counters = search.distance, search.sent, search.counters
+    _clear(lanes, distance, search.added, search.waits)
+    listed, following, later, remaining, aside = lists
+    aside_sent = np.empty(LONG_ROWS)
     distance[start], listed[0] = 0.0, start
     bound, steps, read, size = _bound(0.0, width), np.int32(0), np.uint64(0), 1
     while size:
         steps += np.int32(1)
-        if size > SHORT:
-            ahead = _take_all(lanes, size, offsets, distance, listed, sent, entries)
-        else:
-            ahead = _take(0, size, offsets, distance, listed, sent)
+        ahead = _take_all(lanes, size, listed, search) if size > SHORT else _take(0, size, listed, search)
         read += ahead
-        counters[_TAKEN] = counters[_NEXT] = counters[_LONG] = 0
-        if lanes > 1 and ahead > PARALLEL_ENTRIES:
-            _relax_all(
-                lanes,
-                offsets,
-                target,
-                weight,
-                steps,
-                bound,
-                distance,
-                added,
-                waits,
-                size,
-                1,
-                listed,
-                sent,
-                following,
-                later,
-                counters,
-                aside,
-                aside_sent,
-            )
-            long = min(counters[_LONG], aside.size)
-            if long:
-                counters[_TAKEN] = 0
-                _relax_all(
-                    lanes,
-                    offsets,
-                    target,
-                    weight,
-                    steps,
-                    bound,
-                    distance,
-                    added,
-                    waits,
-                    long,
-                    lanes,
-                    aside,
-                    aside_sent,
-                    following,
-                    later,
-                    counters,
-                    none,
-                    aside_sent,
-                )
-        else:
-            _relax(
-                offsets,
-                target,
-                weight,
-                steps,
-                bound,
-                distance,
-                added,
-                waits,
-                size,
-                1,
-                listed,
-                sent,
-                following,
-                later,
-                counters,
-                size,
-                none,
-                aside_sent,
-            )
+        sending = Sending(listed, sent, size, np.int64(1), steps, bound, aside, aside_sent)
+        _send(lanes, ahead, sending, following, later, search)
         listed, following, size, waiting = following, listed, counters[_NEXT], counters[_LATER]
         if size == 0 and waiting:
             if waiting > SHORT:
-                nearest = _least_of_all(lanes, waiting, bound, distance, later, least)
+                nearest = _least_of_all(lanes, waiting, bound, later, search)
             else:
-                nearest = _least(0, waiting, bound, distance, later)
+                nearest = _least(0, waiting, bound, later, search)
             if nearest == np.inf:
                 break
-            before, bound = bound, _bound(nearest, width)
+            window = (bound, _bound(nearest, width))
+            bound = window[1]
             counters[_NEXT] = counters[_LATER] = 0
             if waiting > SHORT:
-                _open_all(lanes, waiting, before, bound, distance, waits, later, listed, remaining, counters)
+                _open_all(lanes, waiting, window, (later, listed, remaining), search)
             else:
-                _open(0, waiting, before, bound, distance, waits, later, listed, remaining, counters)
+                _open(0, waiting, window, (later, listed, remaining), search)
             later, remaining, size = remaining, later, counters[_NEXT]
     return steps, read
 
@@ -351,14 +277,19 @@ def distances(out: InRows, start: int, width: float | None) -> tuple[NDArray[np.
     for a single one. Distances are infinite where no path leads.
     """
     count, lanes = out.rows, get_num_threads()
-    distance, added, waits = np.empty(count), np.empty(count, np.int32), np.empty(count, np.uint8)
-    offsets, target = places(out.offsets), places(out.source)
-    lists = tuple(np.empty(count, np.uint32) for _ in range(4))
-    long = np.empty(LONG_ROWS, np.uint32), np.empty(LONG_ROWS)
-    more = np.empty(count), *long, np.zeros(32, np.int64), np.empty(lanes, np.uint64), np.empty(lanes)
-    wide = math.inf if width is None else width
-    steps, read = _search(lanes, offsets, target, out.weights, start, wide, distance, added, waits, lists, *more)
-    return distance, int(steps), int(read)
+    search = Search(
+        offsets=places(out.offsets),
+        target=places(out.source),
+        weight=out.weights,
+        distance=np.empty(count),
+        added=np.empty(count, np.int32),
+        waits=np.empty(count, np.uint8),
+        sent=np.empty(count),
+        counters=np.zeros(32, np.int64),
+    )
+    lists = (*(np.empty(count, np.uint32) for _ in range(4)), np.empty(LONG_ROWS, np.uint32))
+    steps, read = _search(lanes, start, math.inf if width is None else width, lists, search)
+    return search.distance, int(steps), int(read)
 
 
 _SHARE = 1024
@@ -366,9 +297,12 @@ _SHARE = 1024
 
 
 @cached_njit(parallel=True)
-def _precede(lanes, offsets, source, weight, distance, start, before, counters, equal, entries):
-    """The first source whose distance and edge give that of the vertex, if it is nearer. Counts others by lane."""
-    counters[0] = 0
+def _precede(lanes, rows, distance, start, before, counters):
+    """The first source whose distance and edge give that of the vertex, if it is nearer. Returns how many vertices have
+    none, and the entries read.
+    """
+    offsets, source, weight = rows
+    equal, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
     for lane in prange(lanes):
         count, read = 0, np.uint64(0)
         while True:
@@ -391,6 +325,7 @@ def _precede(lanes, offsets, source, weight, distance, start, before, counters, 
                         count += 1
                 before[v] = found
         equal[lane], entries[lane] = count, read
+    return equal.sum(), entries.sum()
 
 
 def predecessors(rows: InRows, distance: NDArray[np.float64], start: int) -> tuple[LongArray, int, int]:
@@ -399,9 +334,7 @@ def predecessors(rows: InRows, distance: NDArray[np.float64], start: int) -> tup
     `rows` have the sources of each vertex, ascending, with weights. The predecessor is -1 where no path leads, and also
     where the smallest one is as far as the vertex itself: those were not found. That of `start` is itself.
     """
-    lanes = get_num_threads()
     before, counters = np.empty(rows.rows, np.int64), np.zeros(1, np.int64)
-    equal, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
-    offsets, source = places(rows.offsets), places(rows.source)
-    _precede(lanes, offsets, source, rows.weights, distance, start, before, counters, equal, entries)
-    return before, int(equal.sum()), int(entries.sum())
+    lists = places(rows.offsets), places(rows.source), rows.weights
+    equal, entries = _precede(get_num_threads(), lists, distance, start, before, counters)
+    return before, int(equal), int(entries)

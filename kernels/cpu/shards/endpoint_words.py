@@ -65,26 +65,34 @@ def read_endpoint_words(low, high, vertices, shards, group_of, rank, words, star
     return excess
 
 
+@cached_njit
+def _link_one(s, state, at_low, at_high):
+    low, edge, partner, vertices, shards = state.low, state.edge, state.partner, state.vertices, state.shards
+    own = np.uint32(state.first + s)
+    for h in range(state.half_start[s], state.half_start[s + 1]):
+        e = edge[h]
+        here = class_of(low[e], vertices, shards) == own
+        partner[h] = (at_high[e] if here else at_low[e]) - np.uint32(1)
+
+
 @cached_njit(parallel=True)
-def link_halves(low, high, vertices, shards, first, half_start, edge, at_low, at_high, partner):
-    """Write into `partner` [halves] the number of the edge's other half within its shard; its own inside a class.
+def link_halves(state, at_low, at_high):
+    """Write into `state.partner` the number of the edge's other half within its shard; its own inside a class.
 
     `at_low`, `at_high` are those of `build_rows`, completed with the words of the other groups.
     """
-    for s in prange(half_start.size - 1):
-        own = np.uint32(first + s)
-        for h in range(half_start[s], half_start[s + 1]):
-            e = edge[h]
-            here = class_of(low[e], vertices, shards) == own
-            partner[h] = (at_high[e] if here else at_low[e]) - np.uint32(1)
+    for s in prange(state.half_start.size - 1):
+        _link_one(np.int64(s), state, at_low, at_high)
 
 
 @cached_njit(parallel=True)
-def counts_by_endpoint(low, high, vertices, shards, first, half_start, edge, count, live_above, at_low, at_high):
+def counts_by_endpoint(state, live_above, at_low, at_high):
     """Write the half counts of live edges to the endpoints that they belong to, and 0 for removed edges.
 
     An edge inside a class has its count at the high endpoint. Words of endpoints in other groups stay unchanged.
     """
+    high, edge, count, half_start = state.high, state.edge, state.half_count, state.half_start
+    vertices, shards, first = state.vertices, state.shards, state.first
     for s in prange(half_start.size - 1):
         own = np.uint32(first + s)
         for h in range(half_start[s], half_start[s + 1]):
@@ -97,23 +105,24 @@ def counts_by_endpoint(low, high, vertices, shards, first, half_start, edge, cou
 
 
 @cached_njit(parallel=True)
-def write_intervals(
-    low, high, vertices, shards, first, half_start, edge, count, live_above, removed_at, level, at_low, at_high
-):
+def write_intervals(state, bounds, level, at_low, at_high):
     """Replace the words of each edge whose high endpoint is in the group by the lower and the upper bound of its λ.
 
-    Both are λ for a removed edge. For a live edge they are `level` and the sum of its half counts.
+    Both are λ for a removed edge. For a live edge they are `level` and the sum of its half counts. `bounds` are
+    LIVE_ABOVE and REMOVED_AT of `half_counts`.
     """
+    high, edge, count, half_start = state.high, state.edge, state.half_count, state.half_start
+    vertices, shards, first = state.vertices, state.shards, state.first
     for s in prange(half_start.size - 1):
         own = np.uint32(first + s)
         for h in range(half_start[s], half_start[s + 1]):
             e = edge[h]
             if class_of(high[e], vertices, shards) == own:
-                if count[h] > live_above:
+                if count[h] > bounds[0]:
                     at_high[e] += at_low[e]
                     at_low[e] = level
                 else:
-                    at_low[e] = at_high[e] = count[h] - removed_at
+                    at_low[e] = at_high[e] = count[h] - bounds[1]
 
 
 @cached_njit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numba
 import numpy as np
@@ -15,9 +14,10 @@ from ...graph import IntArray, LongArray
 from ...runtime.sizes import NUMPY_ALLOCATOR, Allocator
 from .endpoint_words import counts_by_endpoint, gather_owned, link_halves, write_intervals
 from .half_counts import KEEPER, LIVE_ABOVE, NO_COUNT, REMOVED_AT, REMOVED_BELOW, REPORTER, SPLIT
-from .packets import HEADER, LARGE, are_complete, lay_out_packets, merge_runs, read_headers
-from .rounds import find_live, open_levels, run_round, start_halves, write_packets
+from .packets import HEADER, LARGE, are_complete, lay_out_packets, merge_runs, read_headers, write_packets
+from .rounds import find_live, open_levels, run_round, start_halves
 from .rows import ShardRows
+from .state import GroupState, Layout, RoundEdges, Runs, Window, Words
 
 MAX_ROUND_EDGES = LIVE_ABOVE - REMOVED_BELOW
 """Maximum number of edges of one round: their counts hold their positions in the round."""
@@ -28,8 +28,6 @@ ONE_THREAD_UP_TO = 16
 
 BLOCK = 256
 """Edges whose rows a thread prefetches together."""
-
-Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -71,54 +69,73 @@ class ShardGroup:
         if most >= MAX_SUPPORT:
             raise ValueError(f"an edge of {most:,} triangles; shards count up to {MAX_SUPPORT - 1:,}")
         self.rows, self.allocator, self.low, self.high = rows, allocator, low, high
-        shards, total, classes = rows.shards, len(rows.edge), rows.cut.shards
-        self._firsts = np.array(firsts, np.int64)
-        self.rank = int(np.searchsorted(self._firsts, rows.first, side="right")) - 1
-        self._group_of = np.repeat(np.arange(len(firsts) - 1), np.diff(self._firsts))
+        shards, total, classes, groups = rows.shards, len(rows.edge), rows.cut.shards, len(firsts) - 1
+        starts = np.array(firsts, np.int64)
+        self.rank = int(np.searchsorted(starts, rows.first, side="right")) - 1
         self._threads = numba.get_num_threads()
-        self._cut = (
-            low,
-            high,
-            np.uint32(rows.cut.vertices),
-            np.uint32(classes),
-            rows.first,
-            rows.half_start,
-            rows.edge,
-        )
-        self._partner = allocator.allocate(total, np.uint32)
-        link_halves(*self._cut, *words, self._partner)
-        self.count, self.role = np.empty(total, np.int32), np.empty(total, np.uint8)
-        self.supports = int(start_halves(*self._cut, support, self.count, self.role).sum())
-        """The sum of the supports of the edges whose high endpoint is in this group."""
-        live_words = (np.diff(rows.half_start) + 63) // 64
-        self._live_start = np.append(0, np.cumsum(live_words))
-        self._live = np.zeros(int(self._live_start[-1]), np.uint64)
+        live_start = np.append(0, np.cumsum((np.diff(rows.half_start) + 63) // 64))
         # Only pages of these lists that are written take memory.
-        self._leaving, self._event, self._sending = (np.empty(total + shards, np.uint32) for _ in range(3))
-        self._leaving_count, self._sending_count = np.zeros(shards, np.int64), np.zeros(shards, np.int64)
-        self._begins = np.zeros((shards, classes + 1), np.int64)
-        self._limit = np.full(6, NO_COUNT, np.int64)
-        self._limit[REPORTER] = 0
+        leaving, event, sending = (np.empty(total + shards, np.uint32) for _ in range(3))
+        limit = np.full(6, NO_COUNT, np.int64)
+        limit[REPORTER] = 0
+        self._state = GroupState(
+            low=low,
+            high=high,
+            vertices=np.uint32(rows.cut.vertices),
+            shards=np.uint32(classes),
+            first=rows.first,
+            firsts=starts,
+            group_of=np.repeat(np.arange(groups), np.diff(starts)),
+            half_start=rows.half_start,
+            edge=rows.edge,
+            partner=allocator.allocate(total, np.uint32),
+            half_count=np.empty(total, np.int32),
+            role=np.empty(total, np.uint8),
+            live_start=live_start,
+            live=np.zeros(int(live_start[-1]), np.uint64),
+            has_row=rows.has_row,
+            row=rows.row,
+            row_start=rows.row_start,
+            entry=rows.entry,
+            entry_start=rows.entry_start,
+            leaving=leaving,
+            leaving_count=np.zeros(shards, np.int64),
+            event=event,
+            sending=sending,
+            sending_count=np.zeros(shards, np.int64),
+            begins=np.zeros((shards, classes + 1), np.int64),
+            limit=limit,
+            marks=np.zeros((shards, rows.cut.width), np.uint32),
+            found=np.empty((2, shards, rows.widest + 1), np.uint32),
+            rows_found=np.empty((2, shards, BLOCK), np.uint64),
+            counts=np.zeros((shards, 3), np.int64),
+            kinds=np.zeros((shards, 3), np.int64),
+            left=np.diff(rows.half_start),
+            in_rows=np.diff(rows.half_start),
+            received=np.zeros(shards, np.int64),
+        )
+        self.count, self.role = self._state.half_count, self._state.role
+        link_halves(self._state, *words)
+        self.supports = int(start_halves(self._state, support).sum())
+        """The sum of the supports of the edges whose high endpoint is in this group."""
         self._least = np.zeros((shards, 2), np.int64)
-        self._marks = np.zeros((shards, rows.cut.width), np.uint32)
-        self._found = np.empty((2, shards, rows.widest + 1), np.uint32)
-        self._rows_found = np.empty((2, shards, BLOCK), np.uint64)
-        self._left, self._in_rows = np.diff(rows.half_start), np.diff(rows.half_start)
-        self._received = np.zeros(shards, np.int64)
-        groups = len(firsts) - 1
-        self._message_at, self._value_offset = np.zeros((shards, classes), np.int64), np.zeros(groups, np.int64)
-        self._edge_offset, self._packet_start = np.zeros(shards + 1, np.int64), np.zeros(groups + 1, np.int64)
-        self._run, self._run_high, self._run_length = np.zeros((3, classes), np.int64)
+        self._layout = Layout(
+            message_at=np.zeros((shards, classes), np.int64),
+            value_offset=np.zeros(groups, np.int64),
+            edge_offset=np.zeros(shards + 1, np.int64),
+            packet_start=np.zeros(groups + 1, np.int64),
+        )
+        self._runs = Runs(*np.zeros((3, classes), np.int64))
         self._header_totals = np.zeros(4, np.int64)
         self._common, self._words = np.empty(HEADER, np.uint32), np.empty(0, np.uint32)
         self._all, self._mine = np.empty(0, np.uint32), np.empty(0, np.uint32)
         self._mine_start = np.zeros(groups + 1, np.int64)
-        self._round = [np.empty(0, np.uint32) for _ in range(4)]
+        self._round = RoundEdges(*(np.empty(0, np.uint32) for _ in range(4)))
         self._edges = self._load = 0
         allocator.advise_random(rows.entry)
-        self.kinds = np.zeros((shards, 3), np.int64)
+        self.kinds = self._state.kinds
         """int64 [shards, 3] the alarms, reports and grants that each shard sent."""
-        self.counts = np.zeros((shards, 3), np.int64)
+        self.counts = self._state.counts
         """int64 [shards, 3] columns ENTRIES, TRIANGLES and FINGERPRINT of `removal`."""
         self.messages = 0
         """Messages sent by this group."""
@@ -130,30 +147,27 @@ class ShardGroup:
     @property
     def received(self) -> int:
         """Messages that this group received."""
-        return int(self._received.sum())
+        return int(self._state.received.sum())
 
     @received.setter
     def received(self, messages: int) -> None:
-        self._received[:] = 0
-        self._received[0] = messages
+        self._state.received[:] = 0
+        self._state.received[0] = messages
 
     def find_live(self) -> tuple[int, int]:
         """Find the live halves, after counts were set or at a stop, and compact the rows.
 
         Returns the sum of the live half counts, and the number of live edges whose high endpoint is in this group.
         """
-        rows = self.rows
-        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
-        self._live[:] = 0
-        found = find_live(*self._cut, self.count, self._live_start, self._live, *table)
-        self._left, self._in_rows = found[:, 0].copy(), found[:, 0].copy()
+        self._state.live[:] = 0
+        found = find_live(self._state)
+        self._state.left[:] = self._state.in_rows[:] = found[:, 0]
         return int(found[:, 1].sum()), int(found[:, 2].sum())
 
     def open_level(self, level: int, last: int) -> None:
         """Start a level of the window that ends with `last`. No message may be under way."""
-        self._limit[SPLIT], self._limit[KEEPER] = last // 2 + 1, level + 1
-        state = (self.count, self.role, self._live_start, self._live)
-        open_levels(*self._cut, *state, *self._lists, self._begins, level, last // 2, self._least)
+        self._state.limit[SPLIT], self._state.limit[KEEPER] = last // 2 + 1, level + 1
+        open_levels(self._state, Window(level, last // 2), self._least)
 
     def write(self, level: int, last: int, left: int, late: bool) -> tuple[Words, list[Words]]:
         """Write the packets of this round: the common one, and one to each group. The next call overwrites them.
@@ -161,39 +175,13 @@ class ShardGroup:
         `left` is the number of edges of the graph that remain before this round; `late` says whether the time of this
         group is over.
         """
-        start = self._packet_start
-        messages = lay_out_packets(
-            self._leaving_count,
-            self._begins,
-            self._firsts,
-            self._message_at,
-            self._value_offset,
-            self._edge_offset,
-            start,
-        )
-        leaving = int(self._edge_offset[-1])
+        state, layout = self._state, self._layout
+        messages = lay_out_packets(state, layout)
+        leaving, starts = int(layout.edge_offset[-1]), layout.packet_start.tolist()
         size = HEADER + self.rows.shards + 2 * leaving
-        starts = start.tolist()
         self._common, self._words = _with_capacity(self._common, size), _with_capacity(self._words, starts[-1])
         self._use_threads(leaving + messages >= LARGE)
-        leaving_lists = (self._leaving, self._leaving_count, self._sending, self._sending_count)
-        write_packets(
-            *self._cut,
-            self._partner,
-            self.count,
-            self.role,
-            *leaving_lists,
-            self._begins,
-            self._message_at,
-            self._value_offset,
-            self._edge_offset,
-            start,
-            self._firsts,
-            self._group_of,
-            self._common,
-            self._words,
-            self.kinds,
-        )
+        write_packets(state, layout, self._common, self._words)
         self._use_threads(True)
         keeper, split = self._least.min(axis=0).tolist()
         low = 2**32 - 1
@@ -212,9 +200,9 @@ class ShardGroup:
         """
         self._all, start = _concatenated(common, self._all)
         self._mine, self._mine_start = _concatenated(own, self._mine)
-        runs = (self._run, self._run_high, self._run_length)
-        edges = read_headers(self._all, start, self._firsts, *runs, self._header_totals)
-        if edges < 0 or not are_complete(self._mine, self._mine_start, self._firsts, self.rows.shards):
+        firsts = self._state.firsts
+        edges = read_headers(self._all, start, firsts, self._runs, self._header_totals)
+        if edges < 0 or not are_complete(self._mine, self._mine_start, firsts, self.rows.shards):
             return None
         if edges > MAX_ROUND_EDGES:
             raise ValueError(f"{edges:,} edges are removed in one round, {MAX_ROUND_EDGES:,} at most")
@@ -224,47 +212,23 @@ class ShardGroup:
 
     def run_round(self, level: int, last: int) -> None:
         """Apply the messages that were read, remove the edges of the round, and decide what to send next."""
-        rows, edges = self.rows, self._edges
+        state, edges = self._state, self._edges
         if edges:
-            self._round = [_with_capacity(array, edges) for array in self._round]
+            self._round = RoundEdges(*(_with_capacity(array, edges) for array in self._round))
             large = edges >= LARGE
             self._use_threads(large)
-            runs = (self._run, self._run_high, self._run_length)
-            parts = rows.shards if large else 1
-            merge_runs(self._all, *runs, parts, self._cut[2], self._cut[3], *self._round)
+            parts = self.rows.shards if large else 1
+            merge_runs(self._all, self._runs, parts, (state.vertices, state.shards), self._round)
         self._use_threads(self._load > ONE_THREAD_UP_TO)
-        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
-        run_round(
-            self._mine,
-            self._mine_start,
-            self._firsts,
-            edges,
-            *self._round,
-            *self._cut,
-            self.count,
-            self.role,
-            *self._lists,
-            self._begins,
-            rows.has_row,
-            *table,
-            self._limit,
-            self._marks,
-            *self._found,
-            *self._rows_found,
-            self.counts,
-            self._left,
-            self._in_rows,
-            self._received,
-            level,
-            last // 2,
-        )
+        removed = RoundEdges(*(array[:edges] for array in self._round))
+        run_round(self._mine, self._mine_start, removed, state, Window(level, last // 2))
         self._use_threads(True)
 
     def endpoint_counts(self) -> NDArray[np.uint32]:
         """[2, edges] the half counts of live edges, by endpoint; 0 for removed edges and endpoints of other groups."""
-        counts = self.allocator.allocate(2 * len(self._cut[0]), np.uint32).reshape(2, -1)
+        counts = self.allocator.allocate(2 * len(self.low), np.uint32).reshape(2, -1)
         counts[:] = 0
-        counts_by_endpoint(*self._cut, self.count, LIVE_ABOVE, *counts)
+        counts_by_endpoint(self._state, LIVE_ABOVE, *counts)
         return counts
 
     def intervals(self, counts: NDArray[np.uint32], level: int) -> tuple[IntArray, IntArray]:
@@ -273,17 +237,14 @@ class ShardGroup:
         `counts` [2, edges] are those of `endpoint_counts`, completed with the counts of the other groups. They are
         overwritten.
         """
-        write_intervals(*self._cut, self.count, LIVE_ABOVE, REMOVED_AT, level, *counts)
-        first, stop = self._firsts[self.rank : self.rank + 2].tolist()
-        fixed = (self.high, self._cut[2], self._cut[3], first, stop, *counts)
+        state = self._state
+        write_intervals(state, (LIVE_ABOVE, REMOVED_AT), level, *counts)
+        first, stop = state.firsts[self.rank : self.rank + 2].tolist()
+        fixed = (self.high, state.vertices, state.shards, first, stop, *counts)
         none = np.empty(0, np.int32)
         lower, upper = (np.empty(gather_owned(*fixed, none, none), np.int32) for _ in range(2))
         gather_owned(*fixed, lower, upper)
         return lower, upper
-
-    @property
-    def _lists(self) -> tuple[Any, ...]:
-        return self._leaving, self._leaving_count, self._event, self._sending, self._sending_count
 
     def _use_threads(self, many: bool) -> None:
         numba.set_num_threads(self._threads if many else 1)

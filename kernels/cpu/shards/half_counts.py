@@ -9,7 +9,7 @@ gives one half back (a grant). Otherwise the first shard reports in each round h
 Messages sent in one exchange arrive in the next, before any edge is removed.
 
 An edge with both endpoints in one class has one half count, and its shard is the keeper from the start. The functions
-handle one shard, whose halves start at `base`.
+handle one shard of a `state.GroupState`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,17 @@ NO_COUNT = 2**32 - 1
 
 
 @cached_njit
-def open_level(base, stop, count, role, live, leaving, event, level, alarm):
-    """List the edges to remove at `level` and the halves of at most `alarm`; clear the bits of removed edges in `live`.
+def open_level(s, state, window):
+    """List the edges of shard s to remove at the level and the halves of at most the alarm; clear the bits of removed
+    edges in `live`.
 
-    `live` has a bit for each half. Returns the lengths of both lists, and the least count of the keepers and of the
-    split halves that are in neither list, NO_COUNT if there are none.
+    Returns the lengths of both lists, and the least count of the keepers and of the split halves that are in neither
+    list, NO_COUNT if there are none.
     """
+    base, stop = state.half_start[s], state.half_start[s + 1]
+    leaving, event = state.leaving[base + s :], state.event[base + s :]
+    live = state.live[state.live_start[s] :]
+    count, role, level, alarm = state.half_count, state.role, window.level, window.alarm
     leaves, events = 0, 0
     keeper, split = np.int64(NO_COUNT), np.int64(NO_COUNT)
     for w in range((stop - base + 63) >> 6):
@@ -80,14 +85,13 @@ def open_level(base, stop, count, role, live, leaving, event, level, alarm):
 
 
 @cached_njit
-def receive(words, target, stop, value_offset, base, count, role, leaving, leaves, event, events, level, alarm, keeps):
-    """Apply the messages of one sending shard to one receiving shard.
-
-    The halves addressed are `words[target:stop]`; the value of each message is `value_offset` words behind its half.
-    `keeps` says whether this shard has the lower class of the two: if two alarms crossed, it becomes the keeper.
-    Returns the new lengths of the lists `leaving` and `event`.
-    """
-    for i in range(target, stop):
+def receive(messages, s, state, leaves, events, window):
+    """Apply the messages of one sending shard to shard s. Returns the new lengths of `leaving` and `event`."""
+    words, value_offset, keeps = messages.words, messages.value_offset, messages.keeps
+    base = state.half_start[s]
+    leaving, event = state.leaving[base + s :], state.event[base + s :]
+    count, role, level, alarm = state.half_count, state.role, window.level, window.alarm
+    for i in range(messages.first, messages.stop):
         h = base + np.int64(words[i])
         value = np.int32(words[i + value_offset])
         kind, v = value & np.int32(3), value >> np.int32(2)
@@ -128,13 +132,13 @@ def receive(words, target, stop, value_offset, base, count, role, leaving, leave
 
 
 @cached_njit
-def settle_alarms(count, role, sending, senders):
-    """Make a reporter of each of the first `senders` halves in `sending` that is still ALARMED.
+def settle_alarms(s, state):
+    """Make a reporter of each half of shard s that has sent an alarm and is still ALARMED.
 
     A half whose alarm crossed that of the other shard, and that has the lower class, is a keeper by now.
     """
-    for i in range(senders):
-        h = sending[i]
+    first, count, role = state.half_start[s] + s, state.half_count, state.role
+    for h in state.sending[first : first + state.sending_count[s]]:
         if role[h] == ALARMED:
             role[h] = REPORTER
             if count[h] > LIVE_ABOVE:
@@ -142,14 +146,17 @@ def settle_alarms(count, role, sending, senders):
 
 
 @cached_njit
-def decide(
-    low, high, vertices, shards, own, count, role, edge, leaving, leaves, event, events, sending, begins, level, alarm
-):
-    """Decide for each listed event whether the edge is to be removed or its half sends a message.
+def decide(s, state, leaves, events, window):
+    """Decide for each listed event of shard s whether the edge is to be removed or its half sends a message.
 
-    Appends edges to remove to `leaving`, and writes the halves that send to `sending`. Writes into `begins`
-    [all shards + 1] where the messages to each shard start. Returns the new length of `leaving` and that of `sending`.
+    Appends edges to remove to `leaving`, writes the halves that send to `sending`, and the lengths of both lists.
+    Writes into `begins` where the messages to each shard start.
     """
+    first = state.half_start[s] + s
+    leaving, event, sending, begins = state.leaving[first:], state.event[first:], state.sending[first:], state.begins[s]
+    low, high, edge, vertices, shards = state.low, state.high, state.edge, state.vertices, state.shards
+    count, role, level, alarm = state.half_count, state.role, window.level, window.alarm
+    own = np.uint32(state.first + s)
     stop = 0
     begins[:] = 0
     for i in range(events):
@@ -170,35 +177,20 @@ def decide(
             begins[other_class(low[edge[h]], high[edge[h]], own, vertices, shards) + 1] += 1
     for t in range(shards):
         begins[t + 1] += begins[t]
-    return leaves, stop
+    state.leaving_count[s], state.sending_count[s] = leaves, stop
 
 
 @cached_njit
-def write_messages(
-    low,
-    high,
-    vertices,
-    shards,
-    own,
-    count,
-    role,
-    edge,
-    partner,
-    sending,
-    senders,
-    message_at,
-    value_offset,
-    group_of,
-    words,
-    kinds,
-):
-    """Write the messages of the first `senders` halves in `sending`, and update their roles and counts.
+def write_messages(s, state, layout, words):
+    """Write the messages of the halves of shard s in `sending`, and update their roles and counts.
 
-    `message_at` [all shards] is the index in `words` of the next message to each shard, and is advanced. The value of
-    a message to group g is `value_offset[g]` words behind it. Adds to `kinds` [3] the number of messages of each kind.
+    Advances `layout.message_at`. Adds to `kinds` the number of messages of each kind.
     """
-    for i in range(senders):
-        h = sending[i]
+    low, high, edge, vertices, shards = state.low, state.high, state.edge, state.vertices, state.shards
+    count, role, partner, group_of, kinds = state.half_count, state.role, state.partner, state.group_of, state.kinds[s]
+    message_at, value_offset = layout.message_at[s], layout.value_offset
+    own, first = np.uint32(state.first + s), state.half_start[s] + s
+    for h in state.sending[first : first + state.sending_count[s]]:
         t = other_class(low[edge[h]], high[edge[h]], own, vertices, shards)
         to = message_at[t]
         message_at[t] += 1

@@ -13,6 +13,7 @@ from numba import prange
 
 from ...runtime.cache import cached_njit
 from .cut import class_of
+from .half_counts import write_messages
 
 (
     EDGES,
@@ -37,12 +38,12 @@ LARGE = 1024
 
 
 @cached_njit
-def read_headers(words, start, first, run, run_high, run_length, found):
-    """Find the runs of edges in the common packets; that of group g is `words[start[g]:start[g + 1]]`.
+def read_headers(words, start, first, runs, found):
+    """Find the `runs` of edges in the common packets; that of group g is `words[start[g]:start[g + 1]]`.
 
-    `first` [groups + 1] is the first shard of each group. Writes for each shard where its low and high endpoints start
-    and how many they are, and into `found` [4] the least keeper, the least split half, the number of messages of all
-    groups and whether one is late. Returns the number of edges, -1 if headers disagree or lengths do not add up.
+    `first` [groups + 1] is the first shard of each group. Writes into `found` [4] the least keeper, the least split
+    half, the number of messages of all groups and whether one is late. Returns the number of edges, -1 if headers
+    disagree or lengths do not add up.
     """
     edges = np.int64(0)
     found[0] = found[1] = np.int64(2**32 - 1)
@@ -62,9 +63,9 @@ def read_headers(words, start, first, run, run_high, run_length, found):
         found[3] |= np.int64(words[at + LATE])
         low = at + HEADER + own
         for s in range(first[g], first[g + 1]):
-            run[s], run_high[s] = low, low + n
-            run_length[s] = words[at + HEADER + s - first[g]]
-            low += run_length[s]
+            runs.low[s], runs.high[s] = low, low + n
+            runs.length[s] = words[at + HEADER + s - first[g]]
+            low += runs.length[s]
         if low != at + HEADER + own + n:
             return np.int64(-1)
         edges += n
@@ -105,67 +106,72 @@ def _lower_bound(words, begin, length, hub):
     return low
 
 
-@cached_njit(parallel=True)
-def merge_runs(words, run, run_high, run_length, parts, vertices, shards, low, high, at, to):
-    """Merge the runs of edges by high endpoint, then by run, into `low` and `high`; their classes go to `at` and `to`.
-
-    `parts` threads merge ranges of high endpoints. The order of the result does not depend on `parts`, so that it is
-    the same in all groups.
-    """
+@cached_njit
+def _merge_part(part, parts, words, runs, cut, edges):
+    """Merge the edges of a range of high endpoints; `part` of `parts` ranges."""
+    run, run_high, run_length = runs
+    vertices, shards = cut
+    low, high, at, to = edges
     longest = np.argmax(run_length)
-    for part in prange(parts):
-        cursor, stop = np.zeros(run.size, np.int64), run_length.copy()
-        out = np.int64(0)
-        if part > 0:
-            hub = words[run_high[longest] + run_length[longest] * part // parts]
-            for r in range(run.size):
-                cursor[r] = _lower_bound(words, run_high[r], run_length[r], hub)
-                out += cursor[r]
-        if part < parts - 1:
-            hub = words[run_high[longest] + run_length[longest] * (part + 1) // parts]
-            for r in range(run.size):
-                stop[r] = _lower_bound(words, run_high[r], run_length[r], hub)
-        # The runs that still have edges, and the next high endpoint of each.
-        left, open_ = 0, np.empty(run.size, np.int64)
-        head = np.empty(run.size, np.uint32)
+    cursor, stop = np.zeros(run.size, np.int64), run_length.copy()
+    out = np.int64(0)
+    if part > 0:
+        hub = words[run_high[longest] + run_length[longest] * part // parts]
         for r in range(run.size):
-            if cursor[r] < stop[r]:
-                open_[left], head[left] = r, words[run_high[r] + cursor[r]]
-                left += 1
-        while left:
-            hub = head[0]
-            for i in range(1, left):
-                hub = min(hub, head[i])
-            to_class = class_of(hub, vertices, shards)
-            kept = 0
-            for i in range(left):
-                r, following = open_[i], head[i]
-                if following == hub:
-                    c = cursor[r]
-                    while c < stop[r] and words[run_high[r] + c] == hub:
-                        end = words[run[r] + c]
-                        low[out], high[out] = end, hub
-                        at[out], to[out] = class_of(end, vertices, shards), to_class
-                        out += 1
-                        c += 1
-                    cursor[r] = c
-                    if c == stop[r]:
-                        continue
-                    following = words[run_high[r] + c]
-                open_[kept], head[kept] = r, following
-                kept += 1
-            left = kept
+            cursor[r] = _lower_bound(words, run_high[r], run_length[r], hub)
+            out += cursor[r]
+    if part < parts - 1:
+        hub = words[run_high[longest] + run_length[longest] * (part + 1) // parts]
+        for r in range(run.size):
+            stop[r] = _lower_bound(words, run_high[r], run_length[r], hub)
+    # The runs that still have edges, and the next high endpoint of each.
+    left, open_ = 0, np.empty(run.size, np.int64)
+    head = np.empty(run.size, np.uint32)
+    for r in range(run.size):
+        if cursor[r] < stop[r]:
+            open_[left], head[left] = r, words[run_high[r] + cursor[r]]
+            left += 1
+    while left:
+        hub = head[0]
+        for i in range(1, left):
+            hub = min(hub, head[i])
+        to_class = class_of(hub, vertices, shards)
+        kept = 0
+        for i in range(left):
+            r, following = open_[i], head[i]
+            if following == hub:
+                c = cursor[r]
+                while c < stop[r] and words[run_high[r] + c] == hub:
+                    end = words[run[r] + c]
+                    low[out], high[out] = end, hub
+                    at[out], to[out] = class_of(end, vertices, shards), to_class
+                    out += 1
+                    c += 1
+                cursor[r] = c
+                if c == stop[r]:
+                    continue
+                following = words[run_high[r] + c]
+            open_[kept], head[kept] = r, following
+            kept += 1
+        left = kept
+
+
+@cached_njit(parallel=True)
+def merge_runs(words, runs, parts, cut, edges):
+    """Merge the runs of edges by high endpoint, then by run, into `edges`, with the classes of their ends.
+
+    `cut` are the numbers of vertices and of shards, uint32. `parts` threads merge ranges of high endpoints. The order
+    of the result does not depend on `parts`, so that it is the same in all groups.
+    """
+    for part in prange(parts):
+        _merge_part(np.int64(part), parts, words, runs, cut, edges)
 
 
 @cached_njit
-def lay_out_packets(leaving_count, begins, first, message_at, value_offset, edge_offset, packet_start):
-    """Compute the offsets of all parts of the packets.
-
-    `begins` [shards, all shards + 1] is where the messages of each shard to each shard start. Writes `message_at`
-    [shards, all shards], the index of the next message; `value_offset` [groups], the distance from a message to its
-    value; `edge_offset` [shards + 1], where the edges of each shard start; and `packet_start` [groups + 1], where the
-    packet to each group starts. Returns the number of messages.
-    """
+def lay_out_packets(state, layout):
+    """Compute the offsets of all parts of the packets. Returns the number of messages."""
+    message_at, value_offset, edge_offset, packet_start = layout
+    begins, first, leaving_count = state.begins, state.firsts, state.leaving_count
     groups, own = first.size - 1, leaving_count.size
     edge_offset[0] = 0
     for s in range(own):
@@ -183,3 +189,55 @@ def lay_out_packets(leaving_count, begins, first, message_at, value_offset, edge
         packet_start[g + 1] = messages + 2 * value_offset[g]
         total += value_offset[g]
     return total
+
+
+@cached_njit
+def _write_edges(s, state, layout, common):
+    """Write the edges that shard s removes, sorted by high endpoint, to the common packet."""
+    low, high, edge, edge_offset = state.low, state.high, state.edge, layout.edge_offset
+    first, shards_here = state.half_start[s] + s, state.half_start.size - 1
+    leaves = state.leaving[first : first + state.leaving_count[s]]
+    common[HEADER + s] = leaves.size
+    if leaves.size:
+        key = np.empty(leaves.size, np.uint64)
+        for i in range(leaves.size):
+            e = edge[leaves[i]]
+            key[i] = (np.uint64(high[e]) << np.uint64(32)) | np.uint64(low[e])
+        key.sort()
+        at_low = HEADER + shards_here + edge_offset[s]
+        at_high = at_low + edge_offset[shards_here]
+        for i in range(key.size):
+            common[at_low + i] = np.uint32(key[i])
+            common[at_high + i] = np.uint32(key[i] >> np.uint64(32))
+
+
+@cached_njit
+def _write_tables(s, state, layout, words):
+    """Write where the messages of shard s to each shard start."""
+    message_at, value_offset, packet_start = layout.message_at, layout.value_offset, layout.packet_start
+    begins, firsts, shards_here = state.begins, state.firsts, state.half_start.size - 1
+    for g in range(firsts.size - 1):
+        if s == 0:
+            words[packet_start[g]] = value_offset[g]
+        wide = firsts[g + 1] - firsts[g] + 1
+        table = packet_start[g] + 1
+        messages = table + shards_here * wide
+        for t in range(firsts[g], firsts[g + 1]):
+            words[table + s * wide + t - firsts[g]] = message_at[s, t] - messages
+        words[table + (s + 1) * wide - 1] = (
+            message_at[s, firsts[g]] - messages + begins[s, firsts[g + 1]] - begins[s, firsts[g]]
+        )
+
+
+@cached_njit
+def _write_one(s, state, layout, common, words):
+    _write_edges(s, state, layout, common)
+    _write_tables(s, state, layout, words)
+    write_messages(s, state, layout, words)
+
+
+@cached_njit(parallel=True)
+def write_packets(state, layout, common, words):
+    """Write the packets at the offsets of `lay_out_packets`, without the header."""
+    for s in prange(state.half_start.size - 1):
+        _write_one(np.int64(s), state, layout, common, words)

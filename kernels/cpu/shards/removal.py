@@ -4,7 +4,8 @@ Each shard removes the triangles whose third vertex is of its class. Both other 
 this shard, stored with the entries that lead to the third vertex. Therefore one thread per shard suffices, without
 atomic operations and without lists of losses. If several edges of a triangle are removed in the same round, the one
 with the lowest position in the round removes the triangle; all shards know the positions (PKT; Kabir and Madduri, HPEC
-2017). The functions handle one shard. Row bounds are unsigned: Numba tests every signed index for being negative.
+2017). The functions handle one shard of a `state.GroupState`. Row bounds are unsigned: Numba tests every signed index
+for being negative.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import mixed, prefetch
 from .cut import index_of
-from .half_counts import LIVE_ABOVE, REMOVED_AT, REMOVED_BELOW
+from .half_counts import LIVE_ABOVE, REMOVED_BELOW
 from .rows import LENGTH, row_at, span
 
 _HALF = np.uint64(2**32 - 1)
@@ -111,15 +112,18 @@ def _hash(low, high, level):
 
 
 @cached_njit
-def mark_round(low, high, at, to, edges, own, vertices, shards, has_row, rows, entry, count, mine, level):
-    """Write the positions of the round's edges into the counts of their halves, and list these halves in `mine`.
-
-    `low`, `high` are the endpoints of each edge of the round, `at`, `to` their classes. Returns the length of `mine`
-    and the sum of the hashes.
+def mark_round(edges, s, state, rows, level):
+    """Write the positions of the round's edges into the counts of their halves in shard s, and list these halves in
+    `sending`, which is free then. `rows` are those of the shard. Returns the length of the list and the sum of the
+    hashes.
     """
+    low, high, at, to = edges
+    has_row, entry, count = state.has_row[s], state.entry[state.entry_start[s] :], state.half_count
+    mine, own = state.sending[state.half_start[s] + s :], np.uint32(state.first + s)
+    vertices, shards = state.vertices, state.shards
     listed = 0
     fingerprint = np.int64(0)
-    for i in range(edges):
+    for i in range(low.size):
         here = to[i] == own
         if here or at[i] == own:
             vertex, other = (low[i], high[i]) if here else (high[i], low[i])
@@ -181,37 +185,23 @@ def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
 
 
 @cached_njit
-def remove_triangles(
-    low,
-    high,
-    edges,
-    has_row,
-    rows,
-    entry,
-    count,
-    role,
-    limit,
-    mark,
-    to_f,
-    to_g,
-    hubs,
-    others,
-    event,
-    event_count,
-):
+def remove_triangles(edges, s, state, rows, event_count):
     """Remove the triangles of the round's edges, which are sorted by high endpoint; its row is marked once per run.
 
-    `limit` [roles] is the count at which the loss of one more triangle is an event; the half is then appended to
-    `event`, which has `event_count` halves. `mark` [width] must be 0, and is 0 afterwards. `to_f` and `to_g`
-    [widest + 1] are scratch space for common neighbours, `hubs` and `others` [any equal length] for rows. Reads 8 bytes
-    of each entry of the shorter row or, if the longer one is marked, of both rows. Returns the new length of `event`,
-    the entries read and the triangles removed.
+    `rows` are those of shard s. Appends halves for which there is something to decide to `event`, which has
+    `event_count` of them. Reads 8 bytes of each entry of the shorter row or, if the longer one is marked, of both rows.
+    Returns the new length of `event`, the entries read and the triangles removed.
     """
+    low, high = edges.low, edges.high
+    has_row, entry = state.has_row[s], state.entry[state.entry_start[s] :]
+    count, role, limit, event = state.half_count, state.role, state.limit, state.event[state.half_start[s] + s :]
+    mark, to_f, to_g = state.marks[s], state.found[0, s], state.found[1, s]
+    hubs, others = state.rows_found[0, s], state.rows_found[1, s]
     events = np.uintp(event_count)
     entries, triangles = np.uint64(0), np.int64(0)
     block = 0
-    while block < edges:
-        block_stop = min(edges, block + hubs.size)
+    while block < high.size:
+        block_stop = min(high.size, block + hubs.size)
         _find_rows(low, high, block, block_stop, has_row, rows, entry, hubs, others)
         i = block
         while i < block_stop:
@@ -250,15 +240,10 @@ def remove_triangles(
 
 
 @cached_njit
-def record_levels(mine, listed, count, level):
-    """Write the level into the counts of the edges removed in this round."""
-    for i in range(listed):
-        count[mine[i]] = REMOVED_AT + level
-
-
-@cached_njit
-def compact_rows(rows, entry, count):
-    """Drop the entries of removed edges from the rows of a shard, in place."""
+def compact_rows(s, state):
+    """Drop the entries of removed edges from the rows of shard s, in place."""
+    rows, entry = state.row[state.row_start[s] : state.row_start[s + 1]], state.entry[state.entry_start[s] :]
+    count = state.half_count
     for i in range(rows.size):
         start, stop = span(rows[i])
         to = start

@@ -162,66 +162,59 @@ def _add_entry(has_row, rows, entries, vertex, neighbour, edge):
     rows[number] = row + np.uint64(1)
 
 
+@cached_njit
+def _fill_one(s, ends, rows_made, listed, at_low, at_high):
+    low, high, vertices, shards, first = ends
+    half_start, has_row, row_start, row, entry_start, entry = rows_made
+    own, bits, rows = np.uint32(first + s), has_row[s], row[row_start[s] : row_start[s + 1]]
+    entries = entry[entry_start[s] : entry_start[s + 1]]
+    for h in range(half_start[s], half_start[s + 1]):
+        u, v = low[listed[h]], high[listed[h]]
+        if class_of(v, vertices, shards) == own:
+            rows[row_number(bits, u)] += np.uint64(1)
+        if class_of(u, vertices, shards) == own:
+            rows[row_number(bits, v)] += np.uint64(1)
+    begin = np.uint64(0)
+    for i in range(rows.size):
+        length = rows[i]
+        rows[i] = begin << np.uint64(32)
+        begin += length
+    for i in range(half_start[s + 1] - half_start[s]):
+        e = listed[half_start[s + 1] - 1 - i]
+        u, v = low[e], high[e]
+        if class_of(v, vertices, shards) == own:
+            _add_entry(bits, rows, entries, u, index_of(v, vertices, shards), e)
+        if class_of(u, vertices, shards) == own:
+            _add_entry(bits, rows, entries, v, index_of(u, vertices, shards), e)
+    h = half_start[s]
+    for q in range(entries.size):
+        e = np.uint32(entries[q] & LENGTH)
+        neighbour = entries[q] & ~LENGTH
+        here_low = class_of(low[e], vertices, shards) == own
+        here_high = class_of(high[e], vertices, shards) == own
+        if here_low and here_high and at_low[e] != 0:  # the second entry of the edge
+            entries[q] = neighbour | np.uint64(half_start[s] + np.int64(at_low[e]) - 1)
+            continue
+        number = np.uint32(h - half_start[s] + 1)
+        if here_low:
+            at_low[e] = number
+        if here_high:
+            at_high[e] = number
+        entries[q] = neighbour | np.uint64(h)
+        listed[h] = e
+        h += 1
+
+
 @cached_njit(parallel=True)
-def _fill_rows(
-    low,
-    high,
-    vertices,
-    shards,
-    first,
-    half_start,
-    has_row,
-    row_start,
-    row,
-    entry_start,
-    entry,
-    listed,
-    at_low,
-    at_high,
-):
+def _fill_rows(ends, rows_made, listed, at_low, at_high):
     """Write the rows, number the halves in the order of the entries, and reorder `listed` accordingly.
 
-    Edges are read backwards: descending vertex numbers are ascending numbers within a class. Entries hold the numbers
-    of their edges until the halves are numbered.
+    `ends` are the endpoints, the numbers of vertices and of shards, and the first class. Edges are read backwards:
+    descending vertex numbers are ascending numbers within a class. Entries hold the numbers of their edges until the
+    halves are numbered.
     """
-    for s in prange(half_start.size - 1):
-        own, bits, rows = np.uint32(first + s), has_row[s], row[row_start[s] : row_start[s + 1]]
-        entries = entry[entry_start[s] : entry_start[s + 1]]
-        for h in range(half_start[s], half_start[s + 1]):
-            u, v = low[listed[h]], high[listed[h]]
-            if class_of(v, vertices, shards) == own:
-                rows[row_number(bits, u)] += np.uint64(1)
-            if class_of(u, vertices, shards) == own:
-                rows[row_number(bits, v)] += np.uint64(1)
-        begin = np.uint64(0)
-        for i in range(rows.size):
-            length = rows[i]
-            rows[i] = begin << np.uint64(32)
-            begin += length
-        for i in range(half_start[s + 1] - half_start[s]):
-            e = listed[half_start[s + 1] - 1 - i]
-            u, v = low[e], high[e]
-            if class_of(v, vertices, shards) == own:
-                _add_entry(bits, rows, entries, u, index_of(v, vertices, shards), e)
-            if class_of(u, vertices, shards) == own:
-                _add_entry(bits, rows, entries, v, index_of(u, vertices, shards), e)
-        h = half_start[s]
-        for q in range(entries.size):
-            e = np.uint32(entries[q] & LENGTH)
-            neighbour = entries[q] & ~LENGTH
-            here_low = class_of(low[e], vertices, shards) == own
-            here_high = class_of(high[e], vertices, shards) == own
-            if here_low and here_high and at_low[e] != 0:  # the second entry of the edge
-                entries[q] = neighbour | np.uint64(half_start[s] + np.int64(at_low[e]) - 1)
-                continue
-            number = np.uint32(h - half_start[s] + 1)
-            if here_low:
-                at_low[e] = number
-            if here_high:
-                at_high[e] = number
-            entries[q] = neighbour | np.uint64(h)
-            listed[h] = e
-            h += 1
+    for s in prange(rows_made[0].size - 1):
+        _fill_one(np.int64(s), ends, rows_made, listed, at_low, at_high)
 
 
 def build_rows(
@@ -259,6 +252,6 @@ def build_rows(
     row, entry = np.zeros(row_start[-1], np.uint64), allocator.allocate(int(entry_start[-1]), np.uint64)
     words = allocator.allocate(2 * len(low), np.uint32).reshape(2, -1)
     words[:] = 0
-    tables = (half_start, has_row, row_start, row, entry_start, entry, listed)
-    _fill_rows(low, high, total, own, first, *tables, *words)
+    rows_made = half_start, has_row, row_start, row, entry_start, entry
+    _fill_rows((low, high, total, own, first), rows_made, listed, *words)
     return ShardRows(cut, first, has_row, row, row_start, entry, entry_start, half_start, listed), words

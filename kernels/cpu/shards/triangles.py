@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
@@ -146,25 +147,35 @@ def _count_owned(origin, owned, chunk, counts):
         counts[c] = total
 
 
+@cached_njit
+def _arrange_chunk(first, last, to, given, arranged):
+    """Reorder the edges of a chunk, of which the owned ones go to places from `to` on."""
+    origin, owned, number, low, support, row, runs, senders = given
+    low_to, support_to, bucket, row_to = arranged
+    for i in range(first, last):
+        o = origin[i]
+        low_to[i] = low[o]
+        support_to[i] = support[o]
+        if owned[o]:
+            run, stop = 0, senders.size
+            while stop - run > 1:
+                middle = (run + stop) >> 1
+                if runs[middle] <= o:
+                    run = middle
+                else:
+                    stop = middle
+            bucket[to] = senders[run]
+            row_to[to] = row[number[o] - np.uint32(1)]
+            to += 1
+
+
 @cached_njit(parallel=True)
-def _arrange(origin, owned, number, low, support, row, runs, senders, chunk, start, low_to, support_to, bucket, row_to):
+def _arrange(chunk, start, given, arranged):
+    """Reorder all chunks of edges; see `to_merged_order`. `start` are the owned edges before each chunk."""
+    edges = given[0].size
     for c in prange(start.size - 1):
-        to = start[c]
-        for i in range(c * chunk, min((c + 1) * chunk, origin.size)):
-            o = origin[i]
-            low_to[i] = low[o]
-            support_to[i] = support[o]
-            if owned[o]:
-                run, stop = 0, senders.size
-                while stop - run > 1:
-                    middle = (run + stop) >> 1
-                    if runs[middle] <= o:
-                        run = middle
-                    else:
-                        stop = middle
-                bucket[to] = senders[run]
-                row_to[to] = row[number[o] - np.uint32(1)]
-                to += 1
+        first = np.int64(c) * chunk
+        _arrange_chunk(first, min(first + chunk, edges), start[c], given, arranged)
 
 
 def to_merged_order(
@@ -188,8 +199,8 @@ def to_merged_order(
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     low_to, support_to = np.empty_like(low), np.empty_like(support)
     bucket, row_to = np.empty(len(row), np.int16), np.empty(len(row), np.int32)
-    fixed = (origin, owned, number, low, support, row, runs, senders)
-    _arrange(*fixed, EDGES_AT_ONCE, start, low_to, support_to, bucket, row_to)
+    given = (origin, owned, number, low, support, row, runs, senders)
+    _arrange(EDGES_AT_ONCE, start, given, (low_to, support_to, bucket, row_to))
     return low_to, support_to, bucket, row_to
 
 
@@ -271,76 +282,136 @@ def _intersect_galloping(code, a, a_stop, b, b_stop, base_a, base_b, at, entry):
     return hits
 
 
+class Rows(NamedTuple):
+    """The arrays of `ThirdVertexRows`."""
+
+    word: NDArray[np.uint64]
+    before: LongArray
+    begin: LongArray
+    code: Ranks
+    last: Ranks
+
+
+class Scratch(NamedTuple):
+    """Scratch memory of all threads that count triangles."""
+
+    cursor: LongArray
+    """[1] the first list that no thread has taken."""
+    marks: Ranks
+    """[threads, width] the positions in the marked row, plus one; empty if rows are searched."""
+    at: Ranks
+    """[threads, widest + 1] where common neighbours are in the row of b."""
+    entry: Ranks
+    """[threads, widest + 1] where they are in the row of a."""
+    gains: IntArray
+    """[threads, widest + 1] triangles of the entries of the row of a."""
+    near_rows: LongArray
+    """[threads, longest + 1] the rows of the members of a list."""
+    near: LongArray
+    """[threads, longest + 1] the entries of the list that have these rows."""
+
+
+@cached_njit
+def _list_members(first, last, high, rows, limit, row_b, edge_b):
+    """List the members of a streamed list below `limit` that have rows. Returns their number."""
+    word, before, begin = rows.word, rows.before, rows.begin
+    listed = 0
+    for i in range(np.uintp(first), np.uintp(last)):
+        b = high[i]
+        if b >= limit:
+            break
+        other = row_of(word, before, b)
+        if other != NO_ROW:
+            row_b[listed] = other
+            edge_b[listed] = i
+            listed += 1
+            prefetch(begin, other)
+    return listed
+
+
+@cached_njit
+def _intersect(code, a, b, mark, at, entry):
+    """Find the common entries of two rows, each a start and a stop, and their positions in both.
+
+    Row a is the marked row if there are marks. Hits are gathered without a branch.
+    """
+    start, stop = a
+    from_, to = b
+    if np.uintp(SEARCH_COST) * (stop - start) < to - from_ or (mark.size == 0 and stop - start < to - from_):
+        return _intersect_galloping(code, start, stop, from_, to, start, from_, at, entry)
+    if mark.size == 0:
+        return _intersect_galloping(code, from_, to, start, stop, from_, start, entry, at)
+    hits = np.uintp(0)
+    for q in range(from_, to):
+        m = mark[code[q]]
+        at[hits] = q - from_
+        entry[hits] = m - np.uint32(1)
+        hits += np.uintp(m != 0)
+    return hits
+
+
+@cached_njit
+def _count_list(a, lists, rows, scratch, sums, found):
+    """Count the triangles of one streamed list. Returns their number. `scratch` is that of the thread."""
+    starts, low, high = lists
+    begin, code = rows.begin, rows.code
+    mark, at, entry, gain, row_b, edge_b = scratch
+    row = row_of(rows.word, rows.before, low[a])
+    if row == NO_ROW:
+        return np.int64(0)
+    listed = _list_members(starts[a], starts[a + 1], high, rows, rows.last[row], row_b, edge_b)
+    if listed == 0:
+        return np.int64(0)
+    total = np.int64(0)
+    start, stop = np.uintp(begin[row]), np.uintp(begin[row + 1])
+    if mark.size:
+        for q in range(start, stop):
+            mark[code[q]] = q - start + np.uintp(1)
+    for k in range(listed):
+        if k + AHEAD < listed:
+            prefetch(code, begin[row_b[k + AHEAD]])
+        from_, to = np.uintp(begin[row_b[k]]), np.uintp(begin[row_b[k] + 1])
+        hits = _intersect(code, (start, stop), (from_, to), mark, at, entry)
+        for h in range(hits):
+            fetch_add(sums, from_ + np.uintp(at[h]), np.int32(1))
+            gain[entry[h]] += np.int32(1)
+        found[edge_b[k]] = np.int32(hits)
+        total += np.int64(hits)
+    for q in range(stop - start):
+        if gain[q] != 0:
+            fetch_add(sums, start + q, gain[q])
+            gain[q] = 0
+    if mark.size:
+        for q in range(start, stop):
+            mark[code[q]] = 0
+    return total
+
+
+@cached_njit
+def _count_some(thread, lists, rows, scratch, sums, found):
+    """Count the triangles of the lists that a thread takes. Returns their number."""
+    cursor, lists_of_all, total = scratch.cursor, lists[1].size, np.int64(0)
+    own = (
+        *(scratch.marks[thread], scratch.at[thread], scratch.entry[thread]),
+        *(scratch.gains[thread], scratch.near_rows[thread], scratch.near[thread]),
+    )
+    while True:
+        first = fetch_add(cursor, 0, np.int64(CHUNK))
+        if first >= lists_of_all:
+            return total
+        for a in range(first, min(first + CHUNK, lists_of_all)):
+            total += _count_list(a, lists, rows, own, sums, found)
+
+
 @cached_njit(parallel=True)
-def _count_chunks(
-    starts, low, high, word, before, begin, code, last, marks, ats, entries, gains, near_rows, near, cursor, sums, found
-):
+def _count_lists(lists, rows, scratch, sums, found):
     """Count the triangles of all lists; threads take lists from a shared cursor. Returns the number of triangles.
 
-    Hits are gathered without a branch. Indices are unsigned: Numba tests every signed index for being negative.
+    Indices are unsigned: Numba tests every signed index for being negative.
     """
     triangles = np.int64(0)
-    for thread in prange(ats.shape[0]):
-        mark, at, entry, gain = marks[thread], ats[thread], entries[thread], gains[thread]
-        row_b, edge_b = near_rows[thread], near[thread]
-        total = np.int64(0)
-        while True:
-            first = fetch_add(cursor, 0, np.int64(CHUNK))
-            if first >= low.size:
-                break
-            for a in range(first, min(first + CHUNK, low.size)):
-                row = row_of(word, before, low[a])
-                if row == NO_ROW:
-                    continue
-                limit = last[row]
-                listed = 0
-                for i in range(np.uintp(starts[a]), np.uintp(starts[a + 1])):
-                    b = high[i]
-                    if b >= limit:
-                        break
-                    other = row_of(word, before, b)
-                    if other != NO_ROW:
-                        row_b[listed] = other
-                        edge_b[listed] = i
-                        listed += 1
-                        prefetch(begin, other)
-                if listed == 0:
-                    continue
-                start, stop = np.uintp(begin[row]), np.uintp(begin[row + 1])
-                if mark.size:
-                    for q in range(start, stop):
-                        mark[code[q]] = q - start + np.uintp(1)
-                for k in range(listed):
-                    if k + AHEAD < listed:
-                        prefetch(code, begin[row_b[k + AHEAD]])
-                    from_ = np.uintp(begin[row_b[k]])
-                    to = np.uintp(begin[row_b[k] + 1])
-                    hits = np.uintp(0)
-                    if np.uintp(SEARCH_COST) * (stop - start) < to - from_ or (
-                        mark.size == 0 and stop - start < to - from_
-                    ):
-                        hits = _intersect_galloping(code, start, stop, from_, to, start, from_, at, entry)
-                    elif mark.size == 0:
-                        hits = _intersect_galloping(code, from_, to, start, stop, from_, start, entry, at)
-                    else:
-                        for q in range(from_, to):
-                            m = mark[code[q]]
-                            at[hits] = q - from_
-                            entry[hits] = m - np.uint32(1)
-                            hits += np.uintp(m != 0)
-                    for h in range(hits):
-                        fetch_add(sums, from_ + np.uintp(at[h]), np.int32(1))
-                        gain[entry[h]] += np.int32(1)
-                    found[edge_b[k]] = np.int32(hits)
-                    total += np.int64(hits)
-                for q in range(stop - start):
-                    if gain[q] != 0:
-                        fetch_add(sums, start + q, gain[q])
-                        gain[q] = 0
-                if mark.size:
-                    for q in range(start, stop):
-                        mark[code[q]] = 0
-        triangles += total
+    for thread in prange(scratch.at.shape[0]):
+        triangles += _count_some(np.int64(thread), lists, rows, scratch, sums, found)
     return triangles
 
 
@@ -358,23 +429,15 @@ def count_by_third_vertex(
     longest = int(np.diff(starts).max(initial=0)) + 1
     marked = 4 * threads * rows.width <= max(MARK_BYTES * len(rows), SMALL_MARKS)
     found = np.zeros(len(high), np.int32)
-    triangles = _count_chunks(
-        starts,
-        low,
-        high,
-        rows.word,
-        rows.before,
-        rows.begin,
-        rows.code,
-        rows.last,
-        np.zeros((threads, rows.width if marked else 0), np.uint32),
-        np.empty((threads, widest), np.uint32),
-        np.empty((threads, widest), np.uint32),
-        np.zeros((threads, widest), np.int32),
-        np.empty((threads, longest), np.int64),
-        np.empty((threads, longest), np.int64),
-        np.zeros(1, np.int64),
-        sums,
-        found,
+    scratch = Scratch(
+        cursor=np.zeros(1, np.int64),
+        marks=np.zeros((threads, rows.width if marked else 0), np.uint32),
+        at=np.empty((threads, widest), np.uint32),
+        entry=np.empty((threads, widest), np.uint32),
+        gains=np.zeros((threads, widest), np.int32),
+        near_rows=np.empty((threads, longest), np.int64),
+        near=np.empty((threads, longest), np.int64),
     )
+    own = Rows(rows.word, rows.before, rows.begin, rows.code, rows.last)
+    triangles = _count_lists((starts, low, high), own, scratch, sums, found)
     return found, int(triangles)

@@ -72,23 +72,25 @@ at when they were last counted.
 
 
 @cached_njit
-def most_in_part(size):
+def most_in_part(run):
     """Most triangles of edges that begin to stand in a part of a level. Each part visits all edges that stood."""
+    size = run.size
     return max(size[MOST_IN_PART], size[STOOD])
 
 
 @cached_njit
-def open_level(own, queue, level_ends, size):
+def open_level(run):
     """Go on to the next part of the level, or to the next level at which triangles are due or edges fall. Keeps all
     counts of before the level, and queues the edges that fall early.
     """
-    due, left, before = own[3], own[4], own[5]
+    queue, size = run.queue, run.size
+    due, left, before = run.due, run.left, run.before
     level = NEVER
     for place in range(size[STOOD]):
         level = min(level, due[place], left[place])
     if level == size[LEVEL]:
         size[FROM] = size[TO]
-        if size[IN_PART] * PARTS < most_in_part(size):
+        if size[IN_PART] * PARTS < most_in_part(run):
             size[LENGTH] *= 2
     else:
         size[LEVEL] = level
@@ -102,15 +104,16 @@ def open_level(own, queue, level_ends, size):
         if left[place] <= level:
             queue[size[FALLING]] = place
             size[FALLING] += 1
-    set_end(level_ends, size)
+    set_end(run)
     size[FIRST_NEW] = size[STOOD]
     size[USED_BEFORE] = size[USED]
     size[IN_PART] = 0
 
 
 @cached_njit
-def set_end(level_ends, size):
+def set_end(run):
     """The key at which the present part of the level ends: that of the next level for the last part."""
+    size, level_ends = run.size, run.level_ends
     level = size[LEVEL]
     last = (size[FROM] & PLACE) + size[LENGTH]
     if size[LENGTH] and last < level_ends[level]:
@@ -120,18 +123,19 @@ def set_end(level_ends, size):
 
 
 @cached_njit
-def shorten(state, own, gains, touched, level_ends, size):
+def shorten(run):
     """Cut the part of the level, and have its edges no longer stand. False if it is too short.
 
     No edge may have fallen in the part, and no triangle ended.
     """
-    level, key, member, old = size[LEVEL], state[0], own[0], own[1]
+    gains, touched, size, level_ends = run.gains, run.touched, run.size, run.level_ends
+    level, key, member, old = size[LEVEL], run.key, run.member, run.old
     stop = size[TO] & PLACE if size[TO] >> KEY_BITS == level else level_ends[level]
     length = (stop - (size[FROM] & PLACE)) // PARTS
     if length < size[LEAST_LENGTH]:
         return False
     size[LENGTH] = length
-    set_end(level_ends, size)
+    set_end(run)
     for place in range(size[FIRST_NEW], size[STOOD]):
         key[member[place]] = old[place]
     size[STANDING] -= size[STOOD] - size[FIRST_NEW]
@@ -146,9 +150,10 @@ def shorten(state, own, gains, touched, level_ends, size):
 
 
 @cached_njit
-def find_due(own, visited, size):
+def find_due(run):
     """The places with triangles that are due at the level."""
-    due = own[3]
+    visited, size = run.visited, run.size
+    due = run.due
     found = 0
     for place in range(size[STOOD]):
         if due[place] == size[LEVEL]:
@@ -158,9 +163,10 @@ def find_due(own, visited, size):
 
 
 @cached_njit
-def stand(edges, state, own, size):
+def stand(edges, run):
     """Have edges stand at the next places."""
-    key, member, old, falls = state[0], own[0], own[1], own[6]
+    size = run.size
+    key, member, old, falls = run.key, run.member, run.old, run.falls
     place = size[STOOD]
     for x in edges:
         member[place] = x
@@ -173,9 +179,10 @@ def stand(edges, state, own, size):
 
 
 @cached_njit
-def open_block(graph, own, size):
+def open_block(run):
     """The next places whose triangles are to be listed together, and the entries that these may take."""
-    low, high, length, member = graph[0], graph[1], graph[3], own[0]
+    size = run.size
+    low, high, length, member = run.low, run.high, run.length, run.member
     place = size[LISTED]
     size[ENTRIES_OF_BLOCK] = 0
     while place < size[STOOD]:
@@ -188,9 +195,10 @@ def open_block(graph, own, size):
 
 
 @cached_njit
-def open_fall(visited, own, size):
+def open_fall(run):
     """Mark the edges that fall at once, which are in `visited`. Returns the entries of their lists."""
-    bounds, falls = own[2], own[6]
+    visited, size = run.visited, run.size
+    bounds, falls = run.bounds, run.falls
     entries = 0
     for i in range(size[VISITED]):
         falls[visited[i]] = True
@@ -199,13 +207,14 @@ def open_fall(visited, own, size):
 
 
 @cached_njit
-def close_fall(least, visited, state, own, level_ends, size):
+def close_fall(least, run):
     """Edges that fell just before the key `least` go to the list of those that fell early, or, if this is the end of
     the level, to the end of the level.
 
     Their order is that of their places.
     """
-    key, member, due, left, falls, list_early = state[0], own[0], own[3], own[4], own[6], own[7]
+    visited, size, level_ends = run.visited, run.size, run.level_ends
+    key, member, due, left, falls, list_early = run.key, run.member, run.due, run.left, run.falls, run.early
     level = size[LEVEL]
     for i in range(size[VISITED]):
         place = visited[i]
@@ -223,16 +232,18 @@ def close_fall(least, visited, state, own, level_ends, size):
 
 
 @cached_njit
-def close_falls(state, touched, gains, size):
+def close_falls(run):
     """Keep the gains from edges that fell, so that those of the next part of the level are apart from them."""
-    keep_gains_some(0, size[TOUCHED], touched, state, gains)
+    size = run.size
+    keep_gains_some(0, size[TOUCHED], run)
     size[TOUCHED] = 0
 
 
 @cached_njit
-def undo_early(state, own, size):
+def undo_early(run):
     """Have the edges stand again that fell early at the level at which the replay stops."""
-    key, member, early = state[0], own[0], own[7]
+    size = run.size
+    key, member, early = run.key, run.member, run.early
     for i in range(size[EARLY_BEFORE], size[EARLY]):
         key[member[early[i]]] = STANDS | early[i]
     size[EARLY] = size[EARLY_BEFORE]
@@ -269,21 +280,22 @@ def place_early(key: LongArray, edges: IntArray) -> None:
 
 
 @cached_njit
-def triangles_of(edges, state):
+def triangles_of(edges, run):
     """The triangles of edges in their levels."""
-    found = np.int64(0)
+    triangles, found = run.triangles, np.int64(0)
     for x in edges:
-        found += state[1][x]
+        found += triangles[x]
     return found
 
 
 @cached_njit
-def with_triangles_of(own, size, looked, most, most_here):
+def with_triangles_of(own, looked, most, most_here, run):
     """The triangles that are looked at, after `looked`, once edges with `own` triangles stand, if they are more than
     `most`, or those of all edges that began to stand at the level more than `most_here`; else 0.
 
     Before levels were cut, 0.1 % more edges of R-MAT 22 had a million edges stand at one level, nearly all of them in
     two rounds.
     """
+    size = run.size
     size[AT_LEVEL] += own
     return looked + own if looked + own > most or size[AT_LEVEL] > most_here else 0

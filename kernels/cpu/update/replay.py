@@ -74,6 +74,7 @@ from .standing import (
     TO,
     TOUCHED,
     USED,
+    Replay,
     announce_some,
     count_some,
     end_some,
@@ -158,86 +159,73 @@ PART = 1 << 14
 
 
 @cached_njit(parallel=True)
-def _list(stop, cursor, graph, state, own, lists, gains, queue, touched, size, scratch, looked):
+def _list(stop, cursor, looked, run):
     for thread in prange(looked.size):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= stop:
                 break
             last = min(first + CHUNK, stop)
-            looked[thread] += list_some(
-                first, last, thread, graph, state, own, lists, gains, queue, touched, size, scratch
-            )
+            looked[thread] += list_some(first, last, np.int64(thread), run)
 
 
 @cached_njit(parallel=True)
-def _announce(visited, threads, cursor, state, own, lists, gains, queue, touched, size):
+def _announce(threads, cursor, run):
+    visited = run.size[VISITED]
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
-            if first >= visited.size:
+            if first >= visited:
                 break
-            last = min(first + CHUNK, visited.size)
-            announce_some(first, last, visited, state, own, lists, gains, queue, touched, size)
+            announce_some(first, min(first + CHUNK, visited), run)
 
 
 @cached_njit(parallel=True)
-def _settle(visited, threads, cursor, state, own, lists, gains, size):
+def _settle(threads, cursor, run):
     """`end_some` for the visited places, and `count_some` for those that stand since this part of the level."""
+    visited, first_new, stood = run.size[VISITED], run.size[FIRST_NEW], run.size[STOOD]
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
-            if first >= visited.size:
+            if first >= visited:
                 break
-            end_some(first, min(first + CHUNK, visited.size), visited, state, own, lists, size)
+            end_some(first, min(first + CHUNK, visited), run)
         while True:
-            first = size[FIRST_NEW] + fetch_add(cursor, 1, np.int64(CHUNK))
-            if first >= size[STOOD]:
+            first = first_new + fetch_add(cursor, 1, np.int64(CHUNK))
+            if first >= stood:
                 break
-            count_some(first, min(first + CHUNK, size[STOOD]), state, own, lists, gains, size)
+            count_some(first, min(first + CHUNK, stood), run)
 
 
 @cached_njit(parallel=True)
-def _keep_gains(touched, state, gains):
-    for part in prange((touched.size + PART - 1) // PART):
-        keep_gains_some(part * PART, min((part + 1) * PART, touched.size), touched, state, gains)
+def _keep_gains(run):
+    touched = run.size[TOUCHED]
+    for part in prange((touched + PART - 1) // PART):
+        first = np.int64(part) * PART
+        keep_gains_some(first, min(first + PART, touched), run)
 
 
 @cached_njit(parallel=True)
-def _fall(fallen, threads, cursor, least, state, own, lists, gains, queue, touched, size):
+def _fall(fallen, threads, cursor, least, run):
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= fallen.size:
                 break
             last = min(first + CHUNK, fallen.size)
-            fall_some(first, last, fallen, least, state, own, lists, gains, queue, touched, size)
+            fall_some(first, last, fallen, least, run)
 
 
 @cached_njit
-def _advance(
-    graph,
-    state,
-    own,
-    lists,
-    gains,
-    queue,
-    touched,
-    visited,
-    size,
-    scratch,
-    level_ends,
-    left_at,
-    others_looked,
-    most,
-    most_at,
-):
+def _advance(others_looked, most, most_at, run):
     """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
 
     Stops also when more than `most` triangles were looked at, or will be, or when the edges that began to stand at a
     level have more than its entry of `most_at`; `others_looked` are those of other threads. `left_at` [levels] are the
     edges that are left.
     """
+    lists, queue, visited, size, left_at = run.lists, run.queue, run.visited, run.size, run.left_at
+    triangles_left = run.left
     while True:
         step = size[STEP]
         level = size[LEVEL]
@@ -247,19 +235,15 @@ def _advance(
             if size[LISTED] == size[STOOD]:
                 size[STEP] = JOIN if level >= 0 else OPEN
                 continue
-            open_block(graph, own, size)
+            open_block(run)
             if size[ENTRIES_OF_BLOCK] > size[MOST_ALONE] or size[USED] + size[ENTRIES_OF_BLOCK] > lists.shape[1]:
                 return LIST
-            size[LOOKED] += list_some(
-                size[LISTED],
-                size[BLOCK_STOP],
-                *(0, graph, state, own, lists, gains, queue, touched, size, scratch),
-            )
+            size[LOOKED] += list_some(size[LISTED], size[BLOCK_STOP], 0, run)
             size[LISTED] = size[BLOCK_STOP]
         elif step == OPEN:
             if not size[STANDING]:
                 return DONE
-            open_level(own, queue, level_ends, size)
+            open_level(run)
             size[STEP] = FALL_EARLY
             level = size[LEVEL]
             left = size[STANDING] + (left_at[level] if level < left_at.size else 0)
@@ -271,47 +255,47 @@ def _advance(
                 visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
                 size[VISITED] = size[FALLING]
                 size[FALLING] = 0
-                if open_fall(visited, own, size) > size[MOST_ALONE]:
+                if open_fall(run) > size[MOST_ALONE]:
                     return step
                 least = size[FROM] if step == FALL_EARLY else size[TO]
-                fall_some(0, size[VISITED], visited, least, state, own, lists, gains, queue, touched, size)
-                close_fall(least, visited, state, own, level_ends, size)
+                fall_some(0, size[VISITED], visited, least, run)
+                close_fall(least, run)
             elif step == FALL:
-                close_falls(state, touched, gains, size)
+                close_falls(run)
                 size[STEP] = OPEN
             else:
-                close_falls(state, touched, gains, size)
-                find_due(own, visited, size)
+                close_falls(run)
+                find_due(run)
                 if size[VISITED] > size[MOST_FEW]:
                     return ANNOUNCE
-                announce_some(0, size[VISITED], visited, state, own, lists, gains, queue, touched, size)
+                announce_some(0, size[VISITED], run)
                 size[STEP] = JOIN
         elif step == JOIN:
             if size[JOINING]:
                 edges = np.sort(queue[: size[JOINING]])
                 here = most_at[level] if level < most_at.size else most
-                more = triangles_of(edges, state)
-                if size[IN_PART] + more > most_in_part(size) and shorten(state, own, gains, touched, level_ends, size):
+                more = triangles_of(edges, run)
+                if size[IN_PART] + more > most_in_part(run) and shorten(run):
                     size[STEP] = FALL_EARLY
                     continue
                 size[IN_PART] += more
-                size[EXPECTED] = with_triangles_of(more, size, size[LOOKED] + others_looked, most, here)
+                size[EXPECTED] = with_triangles_of(more, size[LOOKED] + others_looked, most, here, run)
                 if size[EXPECTED]:
                     return DONE
                 size[JOINING] = 0
-                stand(edges, state, own, size)
+                stand(edges, run)
                 size[STEP] = LIST
                 continue
             if size[VISITED] + size[STOOD] - size[FIRST_NEW] + size[TOUCHED] > size[MOST_FEW]:
                 return SETTLE
-            end_some(0, size[VISITED], visited, state, own, lists, size)
-            count_some(size[FIRST_NEW], size[STOOD], state, own, lists, gains, size)
-            keep_gains_some(0, size[TOUCHED], touched, state, gains)
+            end_some(0, size[VISITED], run)
+            count_some(size[FIRST_NEW], size[STOOD], run)
+            keep_gains_some(0, size[TOUCHED], run)
             size[TOUCHED] = 0
             size[STEP] = WEAK
         elif step == WEAK:
             for place in range(size[STOOD]):
-                if own[4][place] <= level:
+                if triangles_left[place] <= level:
                     queue[size[FALLING]] = place
                     size[FALLING] += 1
             size[STEP] = FALL
@@ -337,73 +321,85 @@ def replay(
     total, threads, widest = union.edges.edges, get_num_threads(), rows.widest
     level_ends = np.zeros(max(len(ends), widest) + 2, np.int64)
     level_ends[: len(ends)] = ends
-    graph = (
-        *(union.edges.low, union.edges.high, rows.begin, rows.length),
-        *(rows.neighbour, rows.edge.view(np.uint32)),
-    )
-    state = union.key, union.count, union.remainder, union.change
-    own: tuple[AnyArray, ...] = (
-        *(np.empty(total, np.int32), np.empty(total, np.int64), np.empty((total, 3), np.int64)),
-        *(np.empty(total, np.int32) for _ in range(3)),
-        *(np.empty(total, np.bool_), np.empty(total, np.int32)),
-    )
-    lists: AnyArray = np.empty((3, ENTRIES), np.uint32)
-    gains = sparse_zeros(total, np.int64)
-    queue, touched, visited = np.empty((3, total), np.int32)
-    scratch = (*np.empty((2, threads, widest + 1), np.uint32), *np.empty((2, threads, widest + 6), np.int64))
     size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
     size[LEVEL], size[STEP] = -1, LIST
     size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
     size[MOST_IN_PART], size[LEAST_LENGTH] = AT_ONCE, SHORTEST
-    size[IN_ROWS], left_at = total, np.cumsum(ends[::-1])[::-1]
-    stand(union.added, state, own, size)
+    size[IN_ROWS] = total
+    run = Replay(
+        low=union.edges.low,
+        high=union.edges.high,
+        begin=rows.begin,
+        length=rows.length,
+        neighbour=rows.neighbour,
+        edge=rows.edge.view(np.uint32),
+        key=union.key,
+        triangles=union.count,
+        remainder=union.remainder,
+        change=union.change,
+        member=np.empty(total, np.int32),
+        old=np.empty(total, np.int64),
+        bounds=np.empty((total, 3), np.int64),
+        due=np.empty(total, np.int32),
+        left=np.empty(total, np.int32),
+        before=np.empty(total, np.int32),
+        falls=np.empty(total, np.bool_),
+        early=np.empty(total, np.int32),
+        lists=np.empty((3, ENTRIES), np.uint32),
+        gains=sparse_zeros(total, np.int64),
+        queue=np.empty(total, np.int32),
+        touched=np.empty(total, np.int32),
+        visited=np.empty(total, np.int32),
+        size=size,
+        level_ends=level_ends,
+        left_at=np.cumsum(ends[::-1])[::-1],
+        to_f=np.empty((threads, widest + 1), np.uint32),
+        to_g=np.empty((threads, widest + 1), np.uint32),
+        due_of=np.empty((threads, widest + 6), np.int64),
+        ends=np.empty((threads, widest + 6), np.int64),
+    )
+    stand(union.added, run)
     while True:
-        step = _advance(
-            *(graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends),
-            *(left_at, looked.sum(), most, most_at),
-        )
+        step = _advance(looked.sum(), most, most_at, run)
         triangles = int(size[LOOKED] + looked.sum())
         if step == DONE:
             stopped = size[EXPECTED] or triangles > most
-            _end(state, own, size, bool(stopped))
+            _end(run, bool(stopped))
             return Replayed(triangles, int(size[EXPECTED]), stopped_at=int(size[LEVEL]) if stopped else None)
-        level, chosen = size[LEVEL], visited[: size[VISITED]]
         cursor[:] = 0
         if step == LIST:
             needed = int(size[USED] + size[ENTRIES_OF_BLOCK])
             if needed > most_listed:
-                _end(state, own, size, True)
-                return Replayed(triangles, has_room=False, stopped_at=int(level))
-            if needed > lists.shape[1]:
-                lists = _grown(lists, int(size[USED]), min(max(GROWTH * lists.shape[1], needed), most_listed))
+                _end(run, True)
+                return Replayed(triangles, has_room=False, stopped_at=int(size[LEVEL]))
+            if needed > run.lists.shape[1]:
+                room = min(max(GROWTH * run.lists.shape[1], needed), most_listed)
+                run = run._replace(lists=_grown(run.lists, int(size[USED]), room))
             cursor[0] = size[LISTED]
-            _list(
-                *(size[BLOCK_STOP], cursor, graph, state, own, lists, gains, queue, touched, size),
-                *(scratch, looked),
-            )
+            _list(size[BLOCK_STOP], cursor, looked, run)
             size[LISTED] = size[BLOCK_STOP]
         elif step == CLEAN:
             size[IN_ROWS] = keep_later(rows, union.key, size[FROM])
             size[LOOKED_BEFORE] = triangles
         elif step == ANNOUNCE:
-            _announce(chosen, threads, cursor, state, own, lists, gains, queue, touched, size)
+            _announce(threads, cursor, run)
             size[STEP] = JOIN
         elif step == SETTLE:
-            _settle(chosen, threads, cursor, state, own, lists, gains, size)
-            _keep_gains(touched[: size[TOUCHED]], state, gains)
+            _settle(threads, cursor, run)
+            _keep_gains(run)
             size[TOUCHED] = 0
             size[STEP] = WEAK
         else:
             least = size[FROM] if step == FALL_EARLY else size[TO]
-            _fall(chosen, threads, cursor, least, state, own, lists, gains, queue, touched, size)
-            close_fall(least, visited, state, own, level_ends, size)
+            _fall(run.visited[: size[VISITED]], threads, cursor, least, run)
+            close_fall(least, run)
 
 
-def _end(state: tuple[AnyArray, ...], own: tuple[AnyArray, ...], size: LongArray, stopped: bool) -> None:
+def _end(run: Replay, stopped: bool) -> None:
     """Place the edges that fell early, but for those of the level at which the replay `stopped`."""
     if stopped:
-        undo_early(state, own, size)
-    place_early(state[0], own[0][own[7][: size[EARLY]]])
+        undo_early(run)
+    place_early(run.key, run.member[run.early[: run.size[EARLY]]])
 
 
 def _grown(lists: AnyArray, used: int, room: int) -> AnyArray:

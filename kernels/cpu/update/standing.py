@@ -10,9 +10,11 @@ Functions for kernels; `some` of them work on a range of places or edges, in one
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ...graph import KEY_BITS
+from ...graph import KEY_BITS, AnyArray, IntArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import borrowed, fetch_add
 
@@ -30,6 +32,68 @@ JOINING, TOUCHED, USED, FALLING, LEVEL, FROM, TO, FIRST_OF_LEVEL, FIRST_NEW = ra
 """Places in `size`: edges that will stand, edges with gains, entries of lists, edges that will fall; the level; the
 keys at which its present part starts and ends; and the edges that stood before the level, and before the part.
 """
+
+
+class Replay(NamedTuple):
+    """The graph, its order, and the state of a replay. Standing edges have places; see above."""
+
+    low: IntArray
+    """[edges]"""
+    high: IntArray
+    """[edges]"""
+    begin: LongArray
+    """This and the following arrays are those of `graph.Adjacency`."""
+    length: IntArray
+    neighbour: IntArray
+    edge: AnyArray
+
+    key: LongArray
+    """[edges] This and the following arrays are those of `merging.Union`."""
+    triangles: IntArray
+    """`Union.count`."""
+    remainder: IntArray
+    change: IntArray
+
+    member: IntArray
+    """[places] the edge."""
+    old: LongArray
+    """[places] its key before it stood."""
+    bounds: LongArray
+    """[places, 3] where its list starts, where the triangles that are due begin, and where the list ends."""
+    due: IntArray
+    """[places] the level at which its next triangles are due."""
+    left: IntArray
+    """[places] its triangles."""
+    before: IntArray
+    """[places] its count before the part of the level at which it falls or stays."""
+    falls: AnyArray
+    """[places] whether it falls at present."""
+    early: IntArray
+    """The places of edges that fell early, in this order."""
+
+    lists: AnyArray
+    """[3, any length] the other edges of the triangles of standing edges, and the levels at which these are due."""
+    gains: LongArray
+    """[edges] see LATER and GAINED."""
+    queue: IntArray
+    """Edges that will stand, or places of edges that will fall."""
+    touched: IntArray
+    """Edges with gains."""
+    visited: IntArray
+    """The places of a step."""
+    size: LongArray
+    """Lengths of lists and other numbers; see JOINING, and `levels` for further ones."""
+    level_ends: LongArray
+    """[levels] the times at which each level ends."""
+    left_at: LongArray
+    """[levels] the edges that are left at each level."""
+
+    to_f: AnyArray
+    """[threads, widest + 1] scratch memory for the other two edges of triangles."""
+    to_g: AnyArray
+    due_of: LongArray
+    """[threads, any length] scratch memory for the levels at which they are due."""
+    ends: LongArray
 
 
 @cached_njit
@@ -74,18 +138,19 @@ def _gain(y, what, level, gains, remainder, queue, touched, size):
 
 
 @cached_njit
-def list_some(start, stop, thread, graph, state, own, lists, gains, queue, touched, size, scratch):
+def list_some(start, stop, thread, run):
     """List the triangles of the edges at some places, which begin to stand in a part of a level; -1 for added edges.
 
     Edges that begin with a later place have gains from them alone where both begin at once.
     """
-    low, high, begin, length = borrowed(graph[0]), borrowed(graph[1]), borrowed(graph[2]), borrowed(graph[3])
-    neighbour, edge = borrowed(graph[4]), borrowed(graph[5])
-    key, remainder, change = borrowed(state[0]), borrowed(state[2]), borrowed(state[3])
-    member, old, bounds = borrowed(own[0]), borrowed(own[1]), borrowed(own[2])
-    due, left = borrowed(own[3]), borrowed(own[4])
-    to_f, to_g = borrowed(scratch[0])[thread], borrowed(scratch[1])[thread]
-    due_of, ends = borrowed(scratch[2])[thread], borrowed(scratch[3])[thread]
+    lists, gains, queue, touched, size = run.lists, run.gains, run.queue, run.touched, run.size
+    low, high, begin, length = borrowed(run.low), borrowed(run.high), borrowed(run.begin), borrowed(run.length)
+    neighbour, edge = borrowed(run.neighbour), borrowed(run.edge)
+    key, remainder, change = borrowed(run.key), borrowed(run.remainder), borrowed(run.change)
+    member, old, bounds = borrowed(run.member), borrowed(run.old), borrowed(run.bounds)
+    due, left = borrowed(run.due), borrowed(run.left)
+    to_f, to_g = borrowed(run.to_f)[thread], borrowed(run.to_g)[thread]
+    due_of, ends = borrowed(run.due_of)[thread], borrowed(run.ends)[thread]
     level, least, end = size[LEVEL], size[FROM], size[TO]
     looked = 0
     for place in range(start, stop):
@@ -163,14 +228,15 @@ def next_due(place, bounds, lists):
 
 
 @cached_njit
-def announce_some(start, stop, visited, state, own, lists, gains, queue, touched, size):
+def announce_some(start, stop, run):
     """Give the gains from the triangles that are due in the part of the level to the edges of the level.
 
     What an edge has that was of the level itself is no gain of others of the level. If two edges stand, the triangle is
     of the one that began later.
     """
-    key, remainder = borrowed(state[0]), borrowed(state[2])
-    bounds = borrowed(own[2])
+    lists, gains, queue, touched, visited, size = run.lists, run.gains, run.queue, run.touched, run.visited, run.size
+    key, remainder = borrowed(run.key), borrowed(run.remainder)
+    bounds = borrowed(run.bounds)
     level, least, end = size[LEVEL], size[FROM], size[TO]
     for i in range(start, stop):
         place = visited[i]
@@ -193,10 +259,11 @@ def announce_some(start, stop, visited, state, own, lists, gains, queue, touched
 
 
 @cached_njit
-def end_some(start, stop, visited, state, own, lists, size):
+def end_some(start, stop, run):
     """End the triangles that are due in the part of the level and have an edge that falls as scheduled."""
-    key = borrowed(state[0])
-    bounds, due, left = borrowed(own[2]), borrowed(own[3]), borrowed(own[4])
+    lists, visited, size = run.lists, run.visited, run.size
+    key = borrowed(run.key)
+    bounds, due, left = borrowed(run.bounds), borrowed(run.due), borrowed(run.left)
     level, least, end = size[LEVEL], size[FROM], size[TO]
     for i in range(start, stop):
         place = visited[i]
@@ -221,14 +288,15 @@ def end_some(start, stop, visited, state, own, lists, size):
 
 
 @cached_njit
-def count_some(start, stop, state, own, lists, gains, size):
+def count_some(start, stop, run):
     """Count the triangles of edges that stand since this part of the level, among all edges that are later or stand.
 
     Leaves the others out of the lists.
     """
-    key, count = borrowed(state[0]), borrowed(state[1])
-    member, bounds, due = borrowed(own[0]), borrowed(own[2]), borrowed(own[3])
-    left, before = borrowed(own[4]), borrowed(own[5])
+    lists, gains, size = run.lists, run.gains, run.size
+    key, count = borrowed(run.key), borrowed(run.triangles)
+    member, bounds, due = borrowed(run.member), borrowed(run.bounds), borrowed(run.due)
+    left, before = borrowed(run.left), borrowed(run.before)
     end = size[TO]
     for place in range(start, stop):
         x = member[place]
@@ -249,9 +317,10 @@ def count_some(start, stop, state, own, lists, gains, size):
 
 
 @cached_njit
-def keep_gains_some(start, stop, touched, state, gains):
+def keep_gains_some(start, stop, run):
     """Add the gains to the counts of edges that fall as scheduled, and clear all gains."""
-    key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
+    gains, touched = run.gains, run.touched
+    key, count, remainder = borrowed(run.key), borrowed(run.triangles), borrowed(run.remainder)
     for i in range(start, stop):
         y = touched[i]
         if key[y] < STANDS:
@@ -261,14 +330,15 @@ def keep_gains_some(start, stop, touched, state, gains):
 
 
 @cached_njit
-def fall_some(start, stop, fallen, least, state, own, lists, gains, queue, touched, size):
+def fall_some(start, stop, fallen, least, run):
     """Write the counts of edges that fall at once, and take their triangles from standing edges.
 
     They fall just before the edges with the key `least` or more. Those of the level among these gain the triangles.
     """
-    key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
-    member, bounds, left = borrowed(own[0]), borrowed(own[2]), borrowed(own[4])
-    before, falls = borrowed(own[5]), borrowed(own[6])
+    lists, gains, queue, touched, size = run.lists, run.gains, run.queue, run.touched, run.size
+    key, count, remainder = borrowed(run.key), borrowed(run.triangles), borrowed(run.remainder)
+    member, bounds, left = borrowed(run.member), borrowed(run.bounds), borrowed(run.left)
+    before, falls = borrowed(run.before), borrowed(run.falls)
     level = size[LEVEL]
     for i in range(start, stop):
         place = fallen[i]

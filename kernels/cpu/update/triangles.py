@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import get_num_threads, prange
+from numpy.typing import NDArray
 
 from ...graph import KEY_BITS, Adjacency, AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
@@ -101,73 +104,80 @@ def triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g):
     return search_shorter(neighbour, edge, b, b_stop, a, a_stop, to_f, to_g)
 
 
-@cached_njit(parallel=True)
-def _find(
-    some,
-    low,
-    high,
-    begin,
-    length,
-    neighbour,
-    edge,
-    mark,
-    cuts,
-    cursor,
-    todo,
-    found_f,
-    found_g,
-    found,
-    runs,
-    made,
-    looked,
-):
-    """Each thread goes through pieces of `some` until its room is full, and then keeps the rest of its piece in `todo`.
+class Scratch(NamedTuple):
+    """What threads have found, and what is left to do."""
 
-    A run has the index of its first edge in `some`, and where its triangles begin and end in the thread's room.
+    cursor: LongArray
+    """[1] the first piece that no thread has taken."""
+    todo: LongArray
+    """[threads, 2] the rest of a thread's piece: its first edge and its end."""
+    others: NDArray[np.uint32]
+    """[2, threads, widest + 1] the other two edges of the triangles of one edge."""
+    found: IntArray
+    """[threads, room, 3] triangles."""
+    runs: LongArray
+    """[threads, runs, 3] the index of the first edge of each run, and where its triangles begin and end in `found`."""
+    made: LongArray
+    """[threads] runs."""
+    looked: LongArray
+    """[threads] triangles looked at."""
+
+
+@cached_njit
+def _find_some(thread, some, rows, mark, cuts, scratch):
+    """Go through pieces of `some` until the room of a thread is full, and then keep the rest of the piece in `todo`."""
+    low, high, begin, length, neighbour, edge = rows
+    to_f, to_g, triples = scratch.others[0, thread], scratch.others[1, thread], scratch.found[thread]
+    cursor, todo, runs = scratch.cursor, scratch.todo[thread], scratch.runs[thread]
+    n = 0
+    seen = 0
+    own = 0
+    i = todo[0]
+    stop = todo[1]
+    is_full = False
+    while not is_full:
+        if i >= stop:
+            piece = fetch_add(cursor, 0, np.int64(1))
+            if piece >= cuts.size - 1:
+                break
+            i = cuts[piece]
+            stop = cuts[piece + 1]
+        runs[own, 0] = i
+        runs[own, 1] = n
+        while i < stop:
+            e = some[i]
+            if n + min(length[low[e]], length[high[e]]) > triples.shape[0]:
+                is_full = True
+                break
+            hits = triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g)
+            seen += hits
+            for h in range(hits):
+                f = to_f[h]
+                g = to_g[h]
+                mf = mark[f]
+                mg = mark[g]
+                if mf != ADDED and mg != ADDED and (mf != REMOVED or f > e) and (mg != REMOVED or g > e):
+                    triples[n, 0] = e
+                    triples[n, 1] = f
+                    triples[n, 2] = g
+                    n += 1
+            i += 1
+        runs[own, 2] = n
+        own += 1
+    todo[0] = i
+    todo[1] = stop
+    scratch.made[thread] = own
+    scratch.looked[thread] += seen
+
+
+@cached_njit(parallel=True)
+def _find(some, rows, mark, cuts, scratch):
+    """Find triangles of `some` edges, in pieces between `cuts`, until the room of each thread is full or all are found.
+
+    `rows` are the ends of edges, and the begin, length, neighbours and edges of the rows of vertices.
     """
-    for thread in prange(todo.shape[0]):
-        to_f = found_f[thread]
-        to_g = found_g[thread]
-        triples = found[thread]
-        n = 0
-        seen = 0
-        own = 0
-        i = todo[thread, 0]
-        stop = todo[thread, 1]
-        is_full = False
-        while not is_full:
-            if i >= stop:
-                piece = fetch_add(cursor, 0, np.int64(1))
-                if piece >= cuts.size - 1:
-                    break
-                i = cuts[piece]
-                stop = cuts[piece + 1]
-            runs[thread, own, 0] = i
-            runs[thread, own, 1] = n
-            while i < stop:
-                e = some[i]
-                if n + min(length[low[e]], length[high[e]]) > triples.shape[0]:
-                    is_full = True
-                    break
-                hits = triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g)
-                seen += hits
-                for h in range(hits):
-                    f = to_f[h]
-                    g = to_g[h]
-                    mf = mark[f]
-                    mg = mark[g]
-                    if mf != ADDED and mg != ADDED and (mf != REMOVED or f > e) and (mg != REMOVED or g > e):
-                        triples[n, 0] = e
-                        triples[n, 1] = f
-                        triples[n, 2] = g
-                        n += 1
-                i += 1
-            runs[thread, own, 2] = n
-            own += 1
-        todo[thread, 0] = i
-        todo[thread, 1] = stop
-        made[thread] = own
-        looked[thread] += seen
+    for thread in prange(scratch.todo.shape[0]):
+        _find_some(np.int64(thread), some, rows, mark, cuts, scratch)
 
 
 def removed_triangles(topology: Topology, rows: Adjacency, mark: AnyArray, removed: IntArray) -> tuple[IntArray, int]:
@@ -180,19 +190,25 @@ def removed_triangles(topology: Topology, rows: Adjacency, mark: AnyArray, remov
     threads = get_num_threads()
     room = max(rows.widest + 1, ROOM // threads)
     cuts = np.linspace(0, len(removed), PIECES + 1).astype(np.int64)
-    cursor, made, looked = np.zeros(1, np.int64), np.zeros(threads, np.int64), np.zeros(threads, np.int64)
-    todo, runs = np.zeros((threads, 2), np.int64), np.empty((threads, PIECES + 1, 3), np.int64)
-    found = np.empty((threads, room, 3), np.int32)
-    scratch = np.empty((2, threads, rows.widest + 1), np.uint32)
-    args = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32), mark
+    scratch = Scratch(
+        cursor=np.zeros(1, np.int64),
+        todo=np.zeros((threads, 2), np.int64),
+        others=np.empty((2, threads, rows.widest + 1), np.uint32),
+        found=np.empty((threads, room, 3), np.int32),
+        runs=np.empty((threads, PIECES + 1, 3), np.int64),
+        made=np.zeros(threads, np.int64),
+        looked=np.zeros(threads, np.int64),
+    )
+    cursor, todo, runs = scratch.cursor, scratch.todo, scratch.runs
+    lists = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
     pieces: dict[int, IntArray] = {}
     while cursor[0] < PIECES or (todo[:, 0] < todo[:, 1]).any():
-        _find(removed, *args, cuts, cursor, todo, *scratch, found, runs, made, looked)
-        for thread, count in enumerate(made.tolist()):
+        _find(removed, lists, mark, cuts, scratch)
+        for thread, count in enumerate(scratch.made.tolist()):
             own = runs[thread, :count].tolist()
-            pieces |= {first: found[thread, begin:end].copy() for first, begin, end in own if begin < end}
+            pieces |= {first: scratch.found[thread, begin:end].copy() for first, begin, end in own if begin < end}
     whole = [pieces[first] for first in sorted(pieces)]
-    return np.concatenate(whole) if whole else np.empty((0, 3), np.int32), int(looked.sum())
+    return np.concatenate(whole) if whole else np.empty((0, 3), np.int32), int(scratch.looked.sum())
 
 
 @cached_njit(parallel=True)
