@@ -2,8 +2,7 @@
 
 A triangle a < b < c is found at the entry b of the list of a: c is in the rest of that list and in the list of b. If
 the list of b is not longer than the rest, it is looked up in the marked list of a, in a pass over the lists. Otherwise
-the rest is looked up in the marked list of b, in a pass over the members b. The lists of b of R-MAT 20 have 4.4 G
-members, the shorter ones of both 1.2 G.
+the rest is looked up in the marked list of b, in a pass over the members b.
 """
 
 from __future__ import annotations

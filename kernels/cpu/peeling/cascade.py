@@ -7,8 +7,7 @@ level-synchronous rounds and the tie-break (if two edges of a triangle are remov
 number removes the triangle) follow PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC
 2017).
 
-Inner loops index with unsigned numbers: Numba tests whether each signed index is negative, which took a quarter of the
-time.
+Inner loops index with unsigned numbers: Numba tests whether each signed index is negative.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Pushing(NamedTuple):
 
     listed: NDArray[np.uint32]
     size: int
-    pieces: int
+    pieces: np.int64
     step: np.int32
     aside: NDArray[np.uint32]
     """Long rows are listed here instead, as far as that has room."""

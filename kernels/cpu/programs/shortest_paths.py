@@ -59,7 +59,7 @@ class Sending(NamedTuple):
     listed: NDArray[np.uint32]
     sent: NDArray[np.float64]
     size: int
-    pieces: int
+    pieces: np.int64
     step: np.int32
     bound: float
     """The end of the window."""

@@ -6,7 +6,7 @@ tells the edges whose level is between its old and its new one. Only edges that 
 
 The edges that must drop do so in blocks. All edges of a block find their new levels from the levels before the block,
 in parallel, and then take their triangles from the counts of other edges. Blocks do not depend on the number of
-threads, nor does the outcome.
+threads, nor do the new levels.
 """
 
 from __future__ import annotations

@@ -1,23 +1,24 @@
 """Insertions: the schedule of the last peeling is replayed where it is disturbed.
 
-An added edge *stands* from the start, and falls at its new level. At each level, ascending, standing edges without more
-triangles than the level fall *early*, before all others. Then an old edge of the level stands if more of its triangles
-than the level have only edges that are later in the order, or stand. That is so for some edges next to standing ones,
-and then for some next to these. Edges that stand without enough triangles among those above the level fall then, at its
-end: the others have a higher level. Other edges fall as scheduled, and only their counts change.
+An added edge *stands* from the start, and falls at its new level. Levels are replayed in ascending order:
 
-Why it is exact: edges that fall as scheduled have few enough triangles at their time, whatever stands, and edges that
-stand are peeled, be it before the others of a level or after them. The order of peeling makes the search local, as in
-Zhang and Yu ("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019). No edge is put back
-while others of the level, or of the same part of it, are still found to stand, so that all steps run in parallel: that
-looked at 3 to 25 % more triangles than one edge after the other (cnr-2000, uk-2007-05_100000). A level is replayed in
-parts, by time, where many of its edges would stand at once. Neither the answer nor the order depends on the number of
-threads.
+1. Standing edges without more triangles than the level fall *early*, before all others.
+2. An old edge of the level stands if more of its triangles than the level have only edges that are later in the order,
+   or stand. This is found for edges next to standing ones, then for edges next to these, and so on.
+3. At the end of the level, edges fall that stand without enough triangles among the edges above the level. The others
+   have a higher level.
 
-The rows of edges that are left while a schedule is replayed.
+Other edges fall as scheduled, and only their counts change.
 
-Edges that have fallen stay in the rows, where a search for triangles meets them. They are taken out once that pays:
-rows of R-MAT 22 have a tenth of their entries at the levels where most edges stand.
+Why it is exact: edges that fall as scheduled have few enough triangles at their time, whatever stands. Edges that stand
+are peeled before the others of a level or after them. The order of peeling makes the search local, as in Zhang and Yu
+("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019).
+
+No edge is put back while others of the level, or of the same part of it, are still found to stand. So all steps run in
+parallel. Neither the answer nor the order depends on the number of threads.
+
+Edges that have fallen stay in the rows, where a search for triangles reads them. They are taken out of the rows once
+they are so many that this costs less than reading them.
 """
 
 from __future__ import annotations
@@ -125,14 +126,14 @@ FEW = 1 << 10
 CHUNK = 8
 """Edges that a thread takes at a time."""
 AT_ONCE = 1 << 20
-"""Where edges that begin to stand at once have more triangles in their levels, the level is replayed in parts. So it is
-also if these are as many as the edges that stood until then, if that is more.
+"""A level is replayed in parts if edges that would begin to stand at once have more triangles in their levels than
+this, and more than as many edges as stood until then.
 """
 SHORTEST = 1 << 10
 """Fewest times in a part of a level."""
 LOOK_FOR_ENTRY = 16
-"""Edges that have fallen are taken out of the rows, if they are half of these, after one triangle for so many edges was
-looked at: that takes as long.
+"""Edges that have fallen are taken out of the rows if they are half of the rows' edges, and after a triangle for every
+so many of these edges was looked at, which takes as long as to take them out.
 """
 OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, CLEAN, DONE = range(10)
 """Steps: open a level or its next part, let edges fall early, announce the due triangles, list those of new standing

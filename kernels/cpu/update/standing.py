@@ -1,11 +1,14 @@
 """Edges that stand while a schedule is replayed: added ones, and old ones that do not fall at their old level.
 
-Standing edges are numbered in the order in which they begin to stand: their *places*. Each has a list of its triangles,
-ascending by the level at which they are *due*: the least old level of the other two edges, at which the triangle may
-end. The edge that began to stand last has a triangle with several standing edges in its due part; the others have it
-among those that were due before, and find it there when they fall.
+Standing edges are numbered in the order in which they begin to stand. The number of an edge is its *place*. Each edge
+has a list of its triangles, ascending by the level at which a triangle is *due*: the least old level of its other two
+edges, at which the triangle may end.
 
-Functions for kernels; `some` of them work on a range of places or edges, in one thread of several.
+A triangle with several standing edges is in the lists of all of them. Only the edge that began to stand last has it
+among the triangles that are due later. The other edges have it among those that were due before, and read it there when
+they fall.
+
+Functions whose names end in `some` work on a range of places or edges, in one thread of several.
 """
 
 from __future__ import annotations

@@ -59,10 +59,10 @@ def test_arrays_of_shards(groups: int, shards: int) -> None:
     all_halves = sum(len(group.count) for group in own)
     assert all_halves == pytest.approx(told._halves * EDGES, rel=0.05)
     assert sum(group.count.nbytes + group.role.nbytes for group in own) == memory.COUNT_BYTES * all_halves
-    assert sum(group.rows.edge.nbytes + group._partner.nbytes for group in own) == memory.HALF_BYTES * all_halves
+    assert sum(group.rows.edge.nbytes + group._state.partner.nbytes for group in own) == memory.HALF_BYTES * all_halves
     rows = sum(group.rows.row.nbytes for group in own)
     assert rows == memory.ROW_BYTES * min(VERTICES * shards, 2 * EDGES)
-    assert sum(group._marks.nbytes for group in own) == pytest.approx(memory.CLASS_BYTES * VERTICES, rel=0.2)
+    assert sum(group._state.marks.nbytes for group in own) == pytest.approx(memory.CLASS_BYTES * VERTICES, rel=0.2)
     bits = sum(group.rows.has_row.nbytes for group in own)
     assert bits == 16 * shards == pytest.approx(memory.BITS_BYTES * VERTICES * shards, rel=0.1)
     assert sum(state.low.nbytes + state.high.nbytes for state in states) == memory.ANSWER_BYTES * EDGES
