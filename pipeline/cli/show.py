@@ -222,30 +222,15 @@ def _title(column: ColumnSummary) -> str:
 
 
 def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[ColumnSummary]) -> Table:
-    counts, files = manifest.counts, manifest.input.files
+    counts = manifest.counts
     table = Table.grid(padding=(0, 3))
     table.add_row("output", Text(one_line(path)))
     if not manifest.converged:
         state = f"NOT CONVERGED: {'; '.join(manifest.unfinished)}"
         table.add_row("state", Text(one_line(state), "bold red"))
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
-    ids = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
-    size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
-    table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
-    read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {ids}"
-    if manifest.input.frame is not None:
-        read = f"{manifest.input.frame.origin}; columns {ids}"
-    table.add_row("input", Text(one_line(read)))
-    if manifest.input.where is not None:
-        left = manifest.input.where.files_left_out
-        skipped = f"; {left:,} {'file' if left == 1 else 'files'} of other partitions not read" if left else ""
-        table.add_row("where", Text(one_line(f"{manifest.input.where.condition}{skipped}")))
-    for note in manifest.input.notes:
-        table.add_row("note", Text(one_line(note)))
-    table.add_row("dropped", dropped_rows(counts) or "no row")
-    if (vertices := manifest.input.vertices) is not None:
-        gaps = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
-        table.add_row("attributes", Text(one_line(f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {gaps})")))
+    for name, text in _input_rows(manifest):
+        table.add_row(name, text if name == "dropped" else Text(one_line(text)))
     triangles = "" if counts.triangles is None else f", {counts.triangles:,} triangles"
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices{triangles}")
     if manifest.has_lambda:
@@ -260,19 +245,42 @@ def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[Colum
         inside = f"{dense.dn_graphs:,} DN-graphs, {dense.members:,} vertices in them"
         plural = "" if dense.roots == 1 else "s"
         table.add_row("groups", f"{inside}; {dense.roots:,} connected component{plural}")
-    if manifest.programs:
-        ran = [
-            f"{one.name} ({', '.join([*one.columns, *one.edge_columns])}; supersteps: {one.supersteps:,})"
-            for one in manifest.programs
-        ]
-        table.add_row("programs", Text(one_line(", ".join(ran))))
-        for one in manifest.programs:
-            equal = [column.constant for column in columns if column.program == one.name and column.constant]
-            if told := ", ".join([facts_text(one.facts)] * bool(one.facts) + equal):
-                table.add_row(f"  {one.name}", Text(one_line(told)))
+    for name, text in _program_rows(manifest, columns):
+        table.add_row(name, Text(one_line(text)))
     if detail:
         table.add_row("device", Text(one_line(manifest.device)))
     return table
+
+
+def _input_rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    given, counts = manifest.input, manifest.counts
+    ids = f"{given.source_column}, {given.target_column} ({given.id_type})"
+    size, plural = sum(file.bytes for file in given.files), "" if len(given.files) == 1 else "s"
+    table_read = "" if given.table is None else f"{given.table}: "
+    read = f"{table_read}{len(given.files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {ids}"
+    yield "input", read if given.frame is None else f"{given.frame.origin}; columns {ids}"
+    if given.where is not None:
+        left = given.where.files_left_out
+        skipped = f"; {left:,} {'file' if left == 1 else 'files'} of other partitions not read" if left else ""
+        yield "where", f"{given.where.condition}{skipped}"
+    yield from (("note", note) for note in given.notes)
+    yield "dropped", dropped_rows(counts) or "no row"
+    if (vertices := given.vertices) is not None:
+        gaps = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
+        yield "attributes", f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {gaps})"
+
+
+def _program_rows(manifest: Manifest, columns: Sequence[ColumnSummary]) -> Iterator[tuple[str, str]]:
+    ran = [
+        f"{one.name} ({', '.join([*one.columns, *one.edge_columns])}; supersteps: {one.supersteps:,})"
+        for one in manifest.programs
+    ]
+    if ran:
+        yield "programs", ", ".join(ran)
+    for one in manifest.programs:
+        equal = [column.constant for column in columns if column.program == one.name and column.constant]
+        if told := ", ".join([facts_text(one.facts)] * bool(one.facts) + equal):
+            yield f"  {one.name}", told
 
 
 def _histogram(histogram: list[tuple[int, int]]) -> Table:
@@ -417,11 +425,15 @@ def _status_rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
     follows = ended is not None and result is not None and result.run in (ended.run, ended.existing_run)
     if not follows and (status.state in ("dead", "failed") or status.checkpoint is not None):
         yield "checkpoint", _checkpoint(status.checkpoint)
-    if result is None:
-        if status.state == "none":
-            yield "output", status.output
-        return
-    if follows:  # the run failed or was killed after it published
+    if result is not None:
+        yield from _result_rows(status, result, follows)
+    elif status.state == "none":
+        yield "output", status.output
+
+
+def _result_rows(status: Status, result: Manifest, follows: bool) -> Iterator[tuple[str, str]]:
+    """Rows on the result of an output. `follows`: the last run failed or was killed after it published the result."""
+    if follows:
         yield "result", "complete; later steps may be missing: run the same command again"
     elif status.state != "finished":
         yield "result", f"of an earlier run, {result.run}, until the next result replaces it:"

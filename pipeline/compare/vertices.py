@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...tasks.errors import UsageError
 from ...tasks.ids.display import display_id
+from ..output.manifest import ProgramRecord
 from ..queries.attributes import json_row
 from ..queries.program_columns import holds_ids
 from ..results.result import Result
@@ -106,14 +107,19 @@ def shared_columns(old: Result, new: Result) -> tuple[list[str], list[str]]:
         if before.name in told:
             continue
         told.add(before.name)
-        if before.parameters != after.parameters:
-            notices.append(f"program {before.name} had other settings: {_unlike(before.parameters, after.parameters)}")
-        if before.sha256 != after.sha256:
-            notices.append(f"program {before.name} had another source, {after.source or before.source}")
-        for side, record in ((old, before), (new, after)):
-            if not record.converged:
-                notices.append(f"a limit ended program {before.name} of {side.place} before it had converged")
+        notices += _made_in_another_way(old, new, before, after)
     return ["degree", *columns] if columns else [], notices
+
+
+def _made_in_another_way(old: Result, new: Result, before: ProgramRecord, after: ProgramRecord) -> Iterator[str]:
+    """Sentences on how a program differs between two results."""
+    if before.parameters != after.parameters:
+        yield f"program {before.name} had other settings: {_unlike(before.parameters, after.parameters)}"
+    if before.sha256 != after.sha256:
+        yield f"program {before.name} had another source, {after.source or before.source}"
+    for side, record in ((old, before), (new, after)):
+        if not record.converged:
+            yield f"a limit ended program {before.name} of {side.place} before it had converged"
 
 
 class VertexComparison:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from ..compare.diff import Changes, Diff, LargestChanges, compare
 from ..compare.vertices import ColumnChanges, VertexChanges
 from ..events import Events
@@ -82,55 +84,50 @@ def changes(since: SinceLastNight) -> Section:
         fates = [(name, number(count)) for name, count in asdict(found.groups).items()]
         tables.append(Table("Dense groups by fate", ("", "dense groups>"), fates))
     if found.dn_graphs is not None and largest.dn_graphs is not None and len(largest.dn_graphs):
-        tables.append(
-            Table(
-                "Dense groups that changed, the highest λ first",
-                (
-                    "track>",
-                    "change",
-                    "fate",
-                    "λ before>",
-                    "λ now>",
-                    "vertices before>",
-                    "vertices now>",
-                    "in both>",
-                    "id before>",
-                    "id now>",
-                ),
-                [
-                    (
-                        _track(row),
-                        row["change"],
-                        _fate(row),
-                        *_both(row, "lambda"),
-                        *_both(row, "vertices"),
-                        number(row["vertices_common"]),
-                        *("" if row[id] is None else str(row[id]) for id in ("id_old", "id_new")),
-                    )
-                    for row in largest.dn_graphs.to_pylist()
-                ],
-                _note(found.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet"),
-            )
-        )
+        note = _note(found.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet")
+        tables.append(_dn_graphs(largest.dn_graphs, note))
     if found.edges is not None and largest.edges is not None:
-        ends = largest.edges.column_names[:2]
-        tables.append(
-            Table(
-                "Edges whose λ changed most, for each kind of change",
-                (*map(clipped, ends), "change", "λ before>", "λ now>"),
-                [
-                    (clipped(row[ends[0]]), clipped(row[ends[1]]), row["change"], *_both(row, "lambda"))
-                    for row in largest.edges.to_pylist()
-                ],
-                _note(found.edges, len(largest.edges), "edges.parquet"),
-            )
-        )
+        tables.append(_edges(largest.edges, _note(found.edges, len(largest.edges), "edges.parquet")))
     if found.vertices is not None:
         tables += _columns(found.vertices)
     for name, side in sides.items():
         if name != "dense groups":
             text.append(f"{share(side.unchanged, side.new) or 'None'} of the {name} are unchanged.")
     return Section("changes", title, text, [], tables, beside=len(tables))
+
+
+def _dn_graphs(rows: pa.Table, note: str) -> Table:
+    names = "λ before>", "λ now>", "vertices before>", "vertices now>", "in both>", "id before>", "id now>"
+    return Table(
+        "Dense groups that changed, the highest λ first",
+        ("track>", "change", "fate", *names),
+        [
+            (
+                _track(row),
+                row["change"],
+                _fate(row),
+                *_both(row, "lambda"),
+                *_both(row, "vertices"),
+                number(row["vertices_common"]),
+                *("" if row[id] is None else str(row[id]) for id in ("id_old", "id_new")),
+            )
+            for row in rows.to_pylist()
+        ],
+        note,
+    )
+
+
+def _edges(rows: pa.Table, note: str) -> Table:
+    ends = rows.column_names[:2]
+    return Table(
+        "Edges whose λ changed most, for each kind of change",
+        (*map(clipped, ends), "change", "λ before>", "λ now>"),
+        [
+            (clipped(row[ends[0]]), clipped(row[ends[1]]), row["change"], *_both(row, "lambda"))
+            for row in rows.to_pylist()
+        ],
+        note,
+    )
 
 
 def _columns(found: VertexChanges) -> list[Table]:
