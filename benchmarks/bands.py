@@ -33,7 +33,7 @@ from edgemill.kernels.filters import EDGE_WORK, Frontier, Removed
 from edgemill.kernels.graph import IntArray, Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import BANDS_PER_WORKER, Bands, CoarseFilter
-from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bands.sums import WorkerSums
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.graph import build_subgraph, count_triangles
 from edgemill.tasks.shards import MemoryCarrier
@@ -68,7 +68,7 @@ class Pass:
     """Edges that are left."""
 
 
-class SharedSums(Sums):
+class SharedSums(WorkerSums):
     """The sums of several workers that are one process and share their counts."""
 
     def __init__(self, workers: int) -> None:

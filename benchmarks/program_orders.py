@@ -23,7 +23,7 @@ from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.programs import block_of, weighted
 from edgemill.kernels import row_numbers
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Entries, Order, Outcome, Program, Vertices, cut_blocks, run_blocks
+from edgemill.tasks.programs import Block, Entries, Order, Program, ProgramOutcome, Vertices, cut_blocks, run_blocks
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.coreness import Coreness
@@ -116,7 +116,9 @@ def run(program: Program, home: RangePartitioner, blocks: Sequence[Block], threa
     """Run a program once."""
     own = [replace(block, view=program.view) for block in blocks]
     start = time.perf_counter()
-    found: list[Outcome] = run_blocks(program, own, home, MemoryCarrier.open(len(own)), threads=threads, order=order)
+    found: list[ProgramOutcome] = run_blocks(
+        program, own, home, MemoryCarrier.open(len(own)), threads=threads, order=order
+    )
     taken = time.perf_counter() - start
     state = {name: b"".join(one.state[name].tobytes() for one in found) for name in program.state}
     read = [one.entries for one in found]

@@ -35,7 +35,7 @@ from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import AnyProgram, Block, Outcome, SourceProgram, delivery, run_program
+from edgemill.tasks.programs import AnyProgram, Block, ProgramOutcome, SourceProgram, delivery, run_program
 from edgemill.tasks.programs.batches import run_batches
 from edgemill.tasks.programs.batches.running import drawn_sources
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
@@ -77,7 +77,7 @@ class ProgramTimes:
     block: Block
     samples: Sequence[float]
     """[repeats] seconds of a run, for programs with sources the mean over them."""
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[ProgramOutcome]
     """[sources] of the last repeat; one for a program without sources."""
 
     @property
@@ -119,7 +119,7 @@ def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sou
         warm_program(programs[0], at_once=True)
     block = weighted(block) if name == "sssp" else block
     own = replace(block, view=programs[0].view)
-    home, samples, outcomes = RangePartitioner(), [], list[Outcome]()
+    home, samples, outcomes = RangePartitioner(), [], list[ProgramOutcome]()
     with kernel_threads(threads):
         if name == "sssp":  # the path of warm_program has no weights
             _run(programs[0], own, home)
@@ -133,13 +133,13 @@ def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sou
     return ProgramTimes(graph, name, threads, block, samples, outcomes)
 
 
-def _run(program: AnyProgram, block: Block, home: RangePartitioner) -> Outcome:
+def _run(program: AnyProgram, block: Block, home: RangePartitioner) -> ProgramOutcome:
     (carrier,) = MemoryCarrier.open(1)
     run = run_batches if isinstance(program, SourceProgram) else run_program
     return run(program, block, home, carrier)  # type: ignore[arg-type]
 
 
-def check(name: str, graph: str, block: Block, outcome: Outcome) -> None:
+def check(name: str, graph: str, block: Block, outcome: ProgramOutcome) -> None:
     """Raises WrongAnswer if the edges contradict the result of a program."""
     if not _CHECKS[name](block, row_numbers(block.rows.offsets), outcome.state):
         raise WrongAnswer(f"{graph}: {name} contradicts the edges")

@@ -23,7 +23,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.graph import Subgraph, build_subgraph, count_triangles
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges
-from edgemill.tasks.shards.peeling import Peeling, build_group
+from edgemill.tasks.shards.peeling import GroupPeeling, build_group
 
 GRAPHS = "rmat14,rmat16,rmat18,cnr-2000,uk-2007-05_100000,ego-Twitter_combined"
 HEAD = (
@@ -67,7 +67,7 @@ def row(name: str, subgraph: Subgraph, expected: np.ndarray, alone: float, shard
     start = time.perf_counter()
     group = build_group(whole, carrier)
     middle = time.perf_counter()
-    peeled = Peeling(whole, group, carrier, window=window).run(None, None)
+    peeled = GroupPeeling(whole, group, carrier, window=window).run(None, None)
     end = time.perf_counter()
     if not np.array_equal(peeled.low, expected):
         raise WrongAnswer(f"{name} in {shards} shards: λ is not that of one partition")

@@ -303,7 +303,7 @@ class AttributeRows(SizedArrays):
 
 
 @dataclass(frozen=True)
-class Published:
+class AttributeTable:
     """Where and how the table is written."""
 
     folder: Folder
@@ -358,7 +358,7 @@ def send_attributes(rows: AttributeRows, firsts: Sequence[Ids]) -> Bundle[Attrib
 
 
 def publish_attributes(
-    source: AttributeSource, how: Published, ids: BucketIds, parts: Mapping[int, AttributeRows]
+    source: AttributeSource, how: AttributeTable, ids: BucketIds, parts: Mapping[int, AttributeRows]
 ) -> BucketAttributes:
     """Write attributes/part-N.parquet: a row for each vertex of the bucket, in the order of ids, with nulls for a
     vertex without a row. `parts` are the rows by block. Raises InputError for an id with several rows.
@@ -431,7 +431,7 @@ def _shown(id: pa.Scalar, id_type: pa.DataType) -> int | str:
 
 
 def _batches(
-    source: AttributeSource, how: Published, known: pa.Array, rows: pa.Table, at: pa.Array
+    source: AttributeSource, how: AttributeTable, known: pa.Array, rows: pa.Table, at: pa.Array
 ) -> Iterator[list[pa.Array]]:
     kinds = [field.type for field in source.schema]
     pending = [

@@ -19,7 +19,7 @@ from .ingest.degrees import BucketDegrees
 from .ingest.numbering import BucketEdges, BucketIds
 from .programs.block import PairTable
 from .programs.delivery import NamedColumns
-from .programs.running import Outcome, Pending
+from .programs.running import Pending, ProgramOutcome
 from .shards.gpu.shard import ShardOnGpu
 from .shards.group_edges import ShardEdges
 from .shards.state import Figures, ShardState
@@ -41,7 +41,7 @@ TYPES: Mapping[str, type[Any]] = {
     "Halves": Halves,
     "HandedOver": HandedOver,
     "NamedColumns": NamedColumns,
-    "Outcome": Outcome,
+    "Outcome": ProgramOutcome,
     "OwnedEdges": OwnedEdges,
     "OwnedRows": OwnedRows,
     "PairTable": PairTable,

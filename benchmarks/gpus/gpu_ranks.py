@@ -29,7 +29,7 @@ from edgemill.kernels.graph import InRows
 from edgemill.pipeline.programs.blocks import VERTEX_WORK
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Outcome, run_program
+from edgemill.tasks.programs import Block, ProgramOutcome, run_program
 from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
@@ -61,10 +61,12 @@ def own_block(whole: Block, rank: int, count: int) -> tuple[Block, RangePartitio
     return block, RangePartitioner(cuts.get())
 
 
-def superstep(block: Block, home: RangePartitioner, carrier: Carrier, repeats: int) -> tuple[float, Outcome, int]:
+def superstep(
+    block: Block, home: RangePartitioner, carrier: Carrier, repeats: int
+) -> tuple[float, ProgramOutcome, int]:
     """Seconds of a superstep, the outcome of many supersteps, and bytes received in a superstep."""
 
-    def ranked(steps: int) -> tuple[float, Outcome]:
+    def ranked(steps: int) -> tuple[float, ProgramOutcome]:
         program = PageRank(iterations=steps)
         return timed(lambda: run_program(program, block, home, carrier, space=MemorySpace.DEVICE))
 

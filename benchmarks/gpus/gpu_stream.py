@@ -32,7 +32,7 @@ from benchmarks.gpus.graphs import block_of, rmat_rows
 from edgemill.kernels.chunked import ChunkedRows
 from edgemill.kernels.gpu.streaming import PinnedArray, streamed_rows
 from edgemill.kernels.graph import InRows
-from edgemill.tasks.programs import Block, Outcome, Program
+from edgemill.tasks.programs import Block, Program, ProgramOutcome
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.pagerank import PageRank
@@ -154,7 +154,7 @@ class Measured:
         topology = whole if graph.topology_bytes is None else graph.topology_bytes
         return StreamCost(graph.entries, 1 << graph.scale, 4, topology, graph.longest, self.rate)
 
-    def step(self, block: Block) -> tuple[float, float, Outcome]:
+    def step(self, block: Block) -> tuple[float, float, ProgramOutcome]:
         """Seconds and streamed bytes of a superstep of PageRank."""
         few, few_bytes, _ = self.over(lambda: run(PageRank(iterations=FEW), block), block)
         many, many_bytes, found = self.over(lambda: run(PageRank(iterations=MANY), block), block)

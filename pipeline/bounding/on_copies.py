@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...tasks.bands.copies import GraphCopy, graph_copy
-from ...tasks.bands.sums import Sums
+from ...tasks.bands.sums import WorkerSums
 from ...tasks.bound.bisection import Halves, bisection_intervals, halve_bands, start_halves
 from ...tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from ...tasks.bound.intervals import Intervals
@@ -129,7 +129,7 @@ def _search_on_worker(
     """Task: the search on one of several workers."""
     leave_pool()
     with one_carrier(communicator, worker) as carrier:
-        return _iterate(graph.topology(), graph.support, before, method, operator, Sums(carrier), *how)
+        return _iterate(graph.topology(), graph.support, before, method, operator, WorkerSums(carrier), *how)
 
 
 def _iterate(
@@ -138,7 +138,7 @@ def _iterate(
     before: State | None,
     method: str,
     operator: Operator,
-    sums: Sums | None,
+    sums: WorkerSums | None,
     most: int | None,
     seconds: float | None,
     topic: str | None,

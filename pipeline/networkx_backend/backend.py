@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.bound.peel import find_lambda, find_triangles
-from ...tasks.programs import Entries, Outcome, Program, run_in_one_block
+from ...tasks.programs import Entries, Program, ProgramOutcome, run_in_one_block
 from ...tasks.programs.shipped.coreness import Coreness
 from ...tasks.programs.shipped.pagerank import PageRank
 from ..cluster.connecting.guard import guarded_call
@@ -79,7 +79,7 @@ class CountedGraph:
 
     def run(
         self, program: Program, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
-    ) -> Outcome:
+    ) -> ProgramOutcome:
         """Run a vertex program in this process; arrays are in the order of `nodes`. `weight` [edges of `source`]."""
         edges = Entries(self.source, self.target, weight)
         with guarded_call(), kernel_threads(most_threads()):

@@ -16,7 +16,7 @@ from ...tasks.ids.display import type_name
 from ...tasks.ids.typed import parse_ids
 from ...tasks.ingest.numbering import numbers_of
 from ...tasks.inputs.sources import Source
-from ...tasks.programs import AnyProgram, EdgeProgram, Outcome
+from ...tasks.programs import AnyProgram, EdgeProgram, ProgramOutcome
 from ...tasks.programs.orders.calls import needs_weights
 from ..output.manifest import ProgramRecord
 from ..settings.declared_programs import DeclaredProgram, every_shipped
@@ -81,7 +81,7 @@ def record_of(
     program: DeclaredProgram,
     settings: Settings,
     seconds: float,
-    groups: Sequence[Outcome] = (),
+    groups: Sequence[ProgramOutcome] = (),
     carrier: str = "memory",
     **begun: Any,
 ) -> ProgramRecord:

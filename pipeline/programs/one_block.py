@@ -14,7 +14,7 @@ from ...tasks.ids import identity
 from ...tasks.ids.id_types import to_internal
 from ...tasks.inputs.sources import Source
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs import Block, Program, ProgramOutcome, delivery, run_blocks
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.program import View
 from ...tasks.programs.running import Pending
@@ -149,7 +149,7 @@ class _Blocks:
 
 @dataclass(frozen=True)
 class _Ran:
-    outcome: Outcome
+    outcome: ProgramOutcome
     begun: Literal["nothing", "earlier", "kept"]
 
 
@@ -165,13 +165,13 @@ def _kept(program: Program, change: Change, before: Values) -> _Ran | None:
     if found is None:
         return None
     vertices = len(next(iter(found.values())))
-    return _Ran(Outcome(0, np.arange(vertices), found, 0, True, 0, 0, 0), "kept")
+    return _Ran(ProgramOutcome(0, np.arange(vertices), found, 0, True, 0, 0, 0), "kept")
 
 
-def _beginning(program: Program, change: Change, before: Values) -> Outcome | None:
+def _beginning(program: Program, change: Change, before: Values) -> ProgramOutcome | None:
     """What the program goes on from; None if it begins anew."""
     if not isinstance(program, PageRank) or program.iterations is not None:
         return None
     rank = ranks_to_start(change, before["rank"])
     everyone = Pending(np.arange(len(rank), dtype=np.int32), np.ones(len(rank)))
-    return Outcome(0, np.arange(len(rank)), {"rank": rank}, 0, False, 0, 0, 0, pending=everyone)
+    return ProgramOutcome(0, np.arange(len(rank)), {"rank": rank}, 0, False, 0, 0, 0, pending=everyone)

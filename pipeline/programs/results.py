@@ -91,7 +91,7 @@ def refuse_large_table(settings: Settings, vertices: int) -> None:
 
 
 def add_pairs(engine: Engine, buckets: Buckets, states: Sequence[Future], named: Sequence[Future]) -> list[Future]:
-    """[buckets] NamedColumns with the distances from the sources in the bucket. `states` [groups] are Outcome."""
+    """[buckets] NamedColumns with the distances from the sources in the bucket. `states` [groups] are outcomes."""
     engine, starts, everyone = engine.for_tasks(len(named)), buckets.starts, range(len(named))
     sent = send(engine, "send-pairs", "pairs", send_pairs, [(own, starts) for own in states])
     pairs = exchange(engine, "pairs", sent, collect_pairs, [(b, int(starts[-1])) for b in everyone])

@@ -25,7 +25,7 @@ from ...tasks.ids.identity import Kind
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, EdgeProgram, Order, Outcome, Program, SourceProgram, delivery, run_blocks
+from ...tasks.programs import Block, EdgeProgram, Order, Program, ProgramOutcome, SourceProgram, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
@@ -173,8 +173,8 @@ class _Ran:
     """A program that has ended, by itself or by a limit."""
 
     states: list[Future]
-    """[groups] Outcome"""
-    figures: list[Outcome]
+    """[groups] ProgramOutcome"""
+    figures: list[ProgramOutcome]
     """[groups] the same without arrays"""
     carrier: str
     seconds: float
@@ -232,7 +232,7 @@ def run_on_blocks(
     seconds: float | None = None,
     topic: str | None = None,
 ) -> tuple[list[Future], str]:
-    """[groups] Outcome, and the kind of carrier. The program goes on from `before` [groups] Outcome, if given.
+    """[groups] ProgramOutcome, and the kind of carrier. The program goes on from `before` [groups], if given.
 
     Batches of sources are events under `topic`, if given.
     """
@@ -279,7 +279,7 @@ def _run_blocks(
     communicator: Communicator,
     worker: int,
     blocks: Sequence[Block],
-    before: Sequence[Outcome] | None,
+    before: Sequence[ProgramOutcome] | None,
     program: AnyProgram,
     home: RangePartitioner,
     threads: int,
@@ -290,7 +290,7 @@ def _run_blocks(
     topology_bytes: int | None,
     resident: int | None,
     topic: str | None,
-) -> list[Outcome]:
+) -> list[ProgramOutcome]:
     """Task: run a program on the blocks of one worker, of whose mapped files about `resident` bytes stay in memory."""
     leave_pool()
     send = event_reporter(topic)
@@ -319,7 +319,7 @@ def _run_blocks(
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 
 
-def _figures(outcome: Outcome) -> Outcome:
+def _figures(outcome: ProgramOutcome) -> ProgramOutcome:
     """The outcome without its arrays."""
     return replace(outcome, number=outcome.number[:0], state={}, pending=None, pairs=None)
 
@@ -348,7 +348,7 @@ def _name(engine: Engine, buckets: Buckets, found: Sequence[Future], ids: Sequen
     return named
 
 
-def _send_kept(outcome: Outcome, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[delivery.StateRows]:
+def _send_kept(outcome: ProgramOutcome, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[delivery.StateRows]:
     return delivery.send_state(replace(outcome, state={name: outcome.state[name] for name in names}), starts)
 
 

@@ -35,7 +35,7 @@ class Paused:
     """A program after some supersteps."""
 
     states: list[Future]
-    """[groups] Outcome"""
+    """[groups] ProgramOutcome"""
     supersteps: int
     seconds: float
     """Time that it has run."""

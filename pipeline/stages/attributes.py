@@ -71,7 +71,7 @@ def join_attributes(
             engine.holders(rows),
         )
         del rows
-        how = attributes.Published(folder, settings.output.compression, settings.output.row_group_rows)
+        how = attributes.AttributeTable(folder, settings.output.compression, settings.output.row_group_rows)
         tasks = exchange(
             engine, "attributes", sent, attributes.publish_attributes, [(source, how, own) for own in buckets]
         )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...tasks import dense
-from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, Sums
+from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, SupportSums
 from ...tasks.device import MemorySpace
 from ...tasks.graph import count_triangles
 from ...tasks.messages import Bundle, bundle
@@ -126,14 +126,14 @@ def record_of(engine: TaskEngine, found: Sequence[Future]) -> DenseRecord:
 def sum_in_one_task(
     engine: TaskEngine, kept: Sequence[Future], starts: NDArray[np.int64], highest: int, space: MemorySpace
 ) -> Sent:
-    """One bundle of Sums for the exchange `triangles`. `kept` [buckets] are DnEdges."""
+    """One bundle of SupportSums for the exchange `triangles`. `kept` [buckets] are DnEdges."""
     sent = send(engine, "send-dn-edges", "dn-edges", dense.send_dn_edges, [(own,) for own in kept])
     return forward(engine, "dn-edges", sent, "triangles", _sum_here, [(starts, highest, space)])
 
 
 def _sum_here(
     starts: NDArray[np.int64], highest: int, space: MemorySpace, parts: Mapping[int, DnEdgeEnds]
-) -> Bundle[Sums]:
+) -> Bundle[SupportSums]:
     """Task: count the triangles of the DN-graphs' edges, and sum them up by DN-graph."""
     if not parts:
         return bundle(0, {})
@@ -152,7 +152,7 @@ def sum_by_shards(
     groups: int,
     space: MemorySpace,
 ) -> Sent:
-    """[buckets] bundles of Sums for the exchange `triangles`, counted by `groups` groups of shards."""
+    """[buckets] bundles of SupportSums for the exchange `triangles`, counted by `groups` groups of shards."""
     from .sharding import count_supports_by_shards  # loads the kernels of shards
 
     edges = engine.map("dn-edges-alone", attrgetter("edges"), [(own,) for own in kept])
@@ -164,7 +164,7 @@ def sum_by_shards(
 
 def _send_triangles(
     groups: BucketGroups, starts: NDArray[np.int64], highest: int, kept: DnEdges, supports: BucketSupports
-) -> Bundle[Sums]:
+) -> Bundle[SupportSums]:
     return dense.send_sums(groups.bucket, starts, highest, kept.ids, kept.place, supports.support)
 
 

@@ -22,7 +22,7 @@ from ...kernels.filters import EDGE_WORK, Filtering, Frontier, Removed, Survey
 from ...kernels.graph import IntArray, LongArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import ClusterLost, InternalError
-from .sums import Sums
+from .sums import WorkerSums
 
 BANDS_PER_WORKER, BANDS_PER_GPU = 2, 1
 """Bands of each worker, if all have the work that they should have. On a GPU the rows of a band take longer to make
@@ -97,7 +97,7 @@ class CoarseFilter:
     """The filter on one of several workers, which all make the same calls. Mutable."""
 
     def __init__(
-        self, topology: Topology, count: IntArray, sums: Sums, before: Bands | None = None, least_bands: int = 0
+        self, topology: Topology, count: IntArray, sums: WorkerSums, before: Bands | None = None, least_bands: int = 0
     ) -> None:
         """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given.
 

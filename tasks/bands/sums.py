@@ -27,7 +27,7 @@ PART_EDGES = 2**26
 _EMPTY: Words = np.empty(0, np.uint32)
 
 
-class Sums:
+class WorkerSums:
     """Adds up over all workers. Mutable: it counts the exchanges and bytes."""
 
     def __init__(self, carrier: Carrier) -> None:
@@ -108,7 +108,7 @@ class Sums:
         return max(own[0] for own in self.facts([int(1e9 * min(times))])) / 1e9
 
 
-class DirectSums(Sums):
+class DirectSums(WorkerSums):
     """Sums of GPUs that read each other's memory, with plain amounts: to make packets takes longer than to read all."""
 
     def _add_part(self, changes: Changes, cuts: Sequence[int], values: Sequence[int]) -> list[list[int]]:
@@ -129,9 +129,9 @@ class DirectSums(Sums):
         return facts
 
 
-def sums_over(carrier: Carrier) -> Sums:
+def sums_over(carrier: Carrier) -> WorkerSums:
     """What adds up over the workers that a carrier connects."""
-    return DirectSums(carrier) if isinstance(carrier, GpuMemoryCarrier) else Sums(carrier)
+    return DirectSums(carrier) if isinstance(carrier, GpuMemoryCarrier) else WorkerSums(carrier)
 
 
 def _compare(sent: int, arrived: int) -> None:

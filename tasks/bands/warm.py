@@ -17,7 +17,7 @@ from ..warm import whole_cliques
 from .copies import graph_copy
 from .filtering import CoarseFilter
 from .peeling import BandState, band_intervals, peel_band
-from .sums import Sums
+from .sums import WorkerSums
 
 
 def warm_bands() -> None:
@@ -37,7 +37,7 @@ def warm_bands_on_gpu() -> None:
     graph = whole_graph(whole_cliques(MemorySpace.DEVICE))
     copy = graph_copy(graph)
     topology, support = copy.topology(), copy.support
-    bands = CoarseFilter(topology, support, Sums(MemoryCarrier.open(1)[0])).run()
+    bands = CoarseFilter(topology, support, WorkerSums(MemoryCarrier.open(1)[0])).run()
     state = BandState.of(bands)
     found = {band: peel_band(topology, bands, band) for band in state.unfinished}
     band_intervals(graph, state)

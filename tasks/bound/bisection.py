@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import UNCOUNTED, IntArray, LongArray, Topology
-from ..bands.sums import Sums
+from ..bands.sums import WorkerSums
 from ..graph import Subgraph
 from .intervals import Intervals, intervals
 from .shared import Clock, Iterated, Iteration, Progress, any_passed, record
@@ -75,7 +75,7 @@ def start_halves(support: IntArray) -> Halves:
 def halve_bands(
     topology: Topology,
     before: Halves,
-    sums: Sums | None = None,
+    sums: WorkerSums | None = None,
     most: int | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
@@ -101,7 +101,7 @@ def halve_bands(
     return replace(halves, iterations=record(done, before.iterations))
 
 
-def _halve(topology: Topology, halves: Halves, band: int, sums: Sums | None) -> int:
+def _halve(topology: Topology, halves: Halves, band: int, sums: WorkerSums | None) -> int:
     """Divide the edges of a band. Changes the arrays of `halves`. Gives the number of edges that went."""
     stop = int(halves.stop[band])
     middle = (band + stop) // 2

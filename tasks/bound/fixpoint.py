@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import kernels
 from ...kernels.graph import IntArray, Topology
-from ..bands.sums import Sums
+from ..bands.sums import WorkerSums
 from ..graph import Subgraph
 from .bisection import highest_lambda
 from .intervals import Intervals, intervals
@@ -55,7 +55,7 @@ def lower_bounds(
     topology: Topology,
     before: Bounds,
     operator: Operator,
-    sums: Sums | None = None,
+    sums: WorkerSums | None = None,
     most: int | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...kernels.graph import IntArray, LongArray
 from ...kernels.runtime.sizes import SizedArrays
-from ..bands.sums import Sums
+from ..bands.sums import WorkerSums
 
 _now = time.perf_counter
 Progress = Callable[[int, int], None]
@@ -64,7 +64,7 @@ class Iterated(SizedArrays):
 class Clock:
     """Measures one iteration from its start."""
 
-    def __init__(self, sums: Sums | None) -> None:
+    def __init__(self, sums: WorkerSums | None) -> None:
         self._sums, self._started = sums, _now()
         self._before = self._told()
 
@@ -84,12 +84,12 @@ def record(iterations: Sequence[Iteration], before: LongArray | None = None) -> 
     return rows if before is None else np.concatenate([before, rows])
 
 
-def share_of(edges: IntArray, sums: Sums) -> IntArray:
+def share_of(edges: IntArray, sums: WorkerSums) -> IntArray:
     """The share of this worker, about as many edges as every other has."""
     return np.array_split(edges, sums.workers)[sums.rank]
 
 
-def any_passed(sums: Sums | None, deadline: float | None) -> bool:
+def any_passed(sums: WorkerSums | None, deadline: float | None) -> bool:
     """Whether the deadline has passed on some worker: all workers get the same answer."""
     passed = deadline is not None and time.monotonic() >= deadline
     if sums is None or deadline is None:

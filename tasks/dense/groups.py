@@ -133,7 +133,7 @@ class DnEdgeEnds(Payload):
 
 
 @dataclass(frozen=True)
-class Sums(SizedArrays):
+class SupportSums(SizedArrays):
     """Sums of supports on their way to the bucket that publishes the DN-graph. `len()` counts DN-graphs."""
 
     id: NDArray[np.int64]
@@ -177,7 +177,7 @@ def send_sums(
     ids: NDArray[np.int64],
     place: NDArray[np.int32],
     support: NDArray[np.int32],
-) -> Bundle[Sums]:
+) -> Bundle[SupportSums]:
     """Sender → buckets: the sum of `support` [edges] of each DN-graph, to the bucket that publishes it.
 
     `ids` [DN-graphs] ascend, `place` [edges] are positions in them, `starts` [buckets + 1] are the first dense numbers
@@ -186,10 +186,10 @@ def send_sums(
     total = kernels.to_host(kernels.scatter_sum(place, support, len(ids)))
     cuts = np.searchsorted(ids, component_ids(starts, np.zeros(1, np.int32), highest))
     runs = (slice(cuts[b], cuts[b + 1]) for b in range(len(starts) - 1))
-    return bundle(sender, {b: Sums(ids[run], total[run]) for b, run in enumerate(runs)})
+    return bundle(sender, {b: SupportSums(ids[run], total[run]) for b, run in enumerate(runs)})
 
 
-def collect_triangles(groups: BucketGroups, parts: Mapping[int, Sums]) -> NDArray[np.int64]:
+def collect_triangles(groups: BucketGroups, parts: Mapping[int, SupportSums]) -> NDArray[np.int64]:
     """[DN-graphs of the bucket] triangles inside each.
 
     Raises InternalError if the supports of a DN-graph do not add up to a multiple of three.

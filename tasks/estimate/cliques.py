@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...kernels.runtime.sizes import SizedArrays
 from ..programs.block import Block
-from ..programs.running import Outcome
+from ..programs.running import ProgramOutcome
 
 MOST_VERTICES = 4096
 """Vertices of the innermost core that are looked at; the first ones of a larger core."""
@@ -26,12 +26,12 @@ class CoreEdges(SizedArrays):
     other: NDArray[np.int64]
 
 
-def highest_core(outcome: Outcome) -> int:
+def highest_core(outcome: ProgramOutcome) -> int:
     """The largest core number of a block's vertices."""
     return int(outcome.state["core"].max(initial=0))
 
 
-def core_vertices(outcome: Outcome, core: int) -> NDArray[np.int64]:
+def core_vertices(outcome: ProgramOutcome, core: int) -> NDArray[np.int64]:
     """[vertices] the first MOST_VERTICES vertices of a block with this core number."""
     found: NDArray[np.int64] = outcome.number[outcome.state["core"] == core][:MOST_VERTICES].astype(np.int64)
     return found

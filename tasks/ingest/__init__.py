@@ -41,7 +41,7 @@ from .blocks import (
 )
 from .degrees import (
     BucketDegrees,
-    Counts,
+    DegreeCounts,
     Histogram,
     OrientedEdges,
     answer_ranks,
@@ -90,7 +90,7 @@ __all__ = [
     "BucketDegrees",
     "BucketEdges",
     "BucketIds",
-    "Counts",
+    "DegreeCounts",
     "EdgeParts",
     "Histogram",
     "LocalEdges",

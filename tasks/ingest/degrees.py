@@ -17,7 +17,7 @@ from .numbering import BucketEdges, join_answers, split_by_bucket
 
 
 @dataclass(frozen=True)
-class Counts(Payload):
+class DegreeCounts(Payload):
     """Counts for vertices of another bucket. `len()` is the number of vertices."""
 
     vertices: Ints
@@ -73,24 +73,24 @@ class OrientedEdges(SizedArrays):
         return len(self.low)
 
 
-def send_degrees(edges: BucketEdges) -> Bundle[Counts]:
+def send_degrees(edges: BucketEdges) -> Bundle[DegreeCounts]:
     """Bucket → buckets: the number of this bucket's edges at each larger end, to the bucket of that end."""
     return send_counts(edges, kernels.bincount(edges.high, len(edges.highs)))
 
 
-def send_counts(edges: BucketEdges, counts: NDArray[np.int64]) -> Bundle[Counts]:
+def send_counts(edges: BucketEdges, counts: NDArray[np.int64]) -> Bundle[DegreeCounts]:
     """Bucket → buckets: the `counts` [edges.highs], each to the bucket of its vertex."""
     cuts = split_by_bucket(edges.highs, edges.starts)
     return bundle(
         edges.bucket,
         {
-            b: Counts(edges.highs[cuts[b] : cuts[b + 1]], counts[cuts[b] : cuts[b + 1]])
+            b: DegreeCounts(edges.highs[cuts[b] : cuts[b + 1]], counts[cuts[b] : cuts[b + 1]])
             for b in range(len(edges.starts) - 1)
         },
     )
 
 
-def collect_degrees(edges: BucketEdges, parts: Mapping[int, Counts]) -> BucketDegrees:
+def collect_degrees(edges: BucketEdges, parts: Mapping[int, DegreeCounts]) -> BucketDegrees:
     """The degree of each vertex of a bucket: edges to larger ids, plus the received counts of edges to smaller ids."""
     degree = kernels.bincount(edges.low, edges.vertices)
     asked = {}

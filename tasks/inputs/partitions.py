@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..tables.live import LiveFiles
-from ..where.condition import Both, Column, Compared, Condition, Like, Node, Not, Value, clipped, refused
+from ..where.condition import Both, ColumnName, Compared, Condition, Constant, Like, Node, Not, clipped, refused
 from ..where.expression import cannot_match
 from .finding import FoundFiles
 
@@ -81,7 +81,7 @@ def _type_in(condition: Condition, name: str, kind: pa.DataType, texts: Sequence
     return kind
 
 
-def _uses(node: Node, name: str) -> Iterator[tuple[Value | None, bool]]:
+def _uses(node: Node, name: str) -> Iterator[tuple[Constant | None, bool]]:
     """For each comparison of a column: the literal, if any, and whether it asks which texts the values equal."""
     match node:
         case Both(_, parts):
@@ -93,8 +93,8 @@ def _uses(node: Node, name: str) -> Iterator[tuple[Value | None, bool]]:
             yield None, True
         case Compared(left, operator, right):
             for own, other in ((left, right), (right, left)):
-                if isinstance(own, Column) and own.name == name:
-                    literal = other if isinstance(other, Value) else None
+                if isinstance(own, ColumnName) and own.name == name:
+                    literal = other if isinstance(other, Constant) else None
                     is_text = literal is not None and isinstance(literal.value, str)
                     yield literal, is_text and operator in ("=", "!=")
 

@@ -11,7 +11,7 @@ from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
 from .program import Best, EdgeProgram, Program, Top, Totals, VertexId, Vertices
-from .running import Order, Outcome, run_program
+from .running import Order, ProgramOutcome, run_program
 
 __all__ = [
     "AnyProgram",
@@ -20,8 +20,8 @@ __all__ = [
     "EdgeProgram",
     "Entries",
     "Order",
-    "Outcome",
     "Program",
+    "ProgramOutcome",
     "SourceProgram",
     "Top",
     "Totals",

@@ -28,7 +28,7 @@ from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
 from .block import Block, Entries, PairTable, build_block, build_whole_block, entries_of
 from .program import Array, View
-from .running import Outcome
+from .running import ProgramOutcome
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def whole_graph(edges: Sequence[BucketEdges], vertices: int, directed: bool, vie
     return collect_block(0, vertices, home, directed, view, weighted, collect(0, sent))
 
 
-def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
+def send_state(outcome: ProgramOutcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
     """Block → buckets: the results for the vertices of each bucket."""
     cuts = split_by_bucket(outcome.number, starts)
     parts = {}

@@ -19,7 +19,7 @@ from ..shards.peeling import results_of
 from .batches import Progress, SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
-from .running import Order, Outcome, run_program
+from .running import Order, ProgramOutcome, run_program
 from .streaming import share_of_room
 
 AnyProgram: TypeAlias = Program | SourceProgram
@@ -52,11 +52,11 @@ def run_blocks(
     most_steps: int | None = None,
     seconds: float | None = None,
     order: Order = "synchronous",
-    before: Sequence[Outcome | None] | None = None,
+    before: Sequence[ProgramOutcome | None] | None = None,
     progress: Progress | None = None,
     topology_bytes: int | None = None,
     allocator: Allocator | None = None,
-) -> list[Outcome]:
+) -> list[ProgramOutcome]:
     """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
     `run_batches`.
 
@@ -77,7 +77,7 @@ def run_blocks(
     share = max(1, threads // len(blocks))
     room = share_of_room(blocks, space, topology_bytes)
 
-    def run(at: int) -> Outcome:
+    def run(at: int) -> ProgramOutcome:
         with kernel_threads(share):
             told = None if at else progress
             limits = most_steps, seconds, order, before[at], told, room, allocator
@@ -97,11 +97,11 @@ def _run(
     most: int | None = None,
     seconds: float | None = None,
     order: Order = "synchronous",
-    before: Outcome | None = None,
+    before: ProgramOutcome | None = None,
     progress: Progress | None = None,
     topology: int | None = None,
     allocator: Allocator | None = None,
-) -> Outcome:
+) -> ProgramOutcome:
     """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
         here = block.placed(MemorySpace.HOST)
@@ -129,7 +129,7 @@ def run_in_one_block(
     *,
     space: MemorySpace = MemorySpace.HOST,
     most_steps: int | None = None,
-) -> Outcome:
+) -> ProgramOutcome:
     """Run a program on a whole graph in one block, with the caller's threads or on its GPU.
 
     See `cut_blocks` and `run_program`.

@@ -25,10 +25,10 @@ from ..messages import Bundle, bundle
 from ..publish.tables import slices_by_text
 from ..publish.writing import OutputFile, TableFormat, write_table
 from .block import NO_PATH, PairTable
-from .running import Outcome
+from .running import ProgramOutcome
 
 
-def send_pairs(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[PairTable]:
+def send_pairs(outcome: ProgramOutcome, starts: NDArray[np.int64]) -> Bundle[PairTable]:
     """Block → buckets: the distances from the sources in each bucket to the vertices of the block."""
     found = outcome.pairs
     assert found is not None

@@ -164,7 +164,7 @@ class EdgeFacts:
 
 
 @dataclass(frozen=True)
-class WholeGraph:
+class OneBlockGraph:
     """All edges of a graph, in one block on a CPU, or for a program that is `at_once_on_gpus` also on a GPU."""
 
     number: Array
@@ -407,7 +407,7 @@ class Program(ABC):
         """
         return {}
 
-    def at_once(self, graph: WholeGraph) -> Found | None:
+    def at_once(self, graph: OneBlockGraph) -> Found | None:
         """The result for a graph in one block, with the bits that supersteps would give; None for supersteps.
 
         It is asked where no limit can stop the program.

@@ -30,7 +30,7 @@ from .orders.calls import is_shipped
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, run_in_step
 from .orders.windows import facts_of
-from .program import Array, Found, Program, WholeGraph
+from .program import Array, Found, OneBlockGraph, Program
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
@@ -57,7 +57,7 @@ def find_at_once(
     def out() -> InRows:
         return rows if block.symmetric else gathers.transpose_rows(rows, len(block.sources))
 
-    found = program.at_once(WholeGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block)))
+    found = program.at_once(OneBlockGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block)))
     if found is not None and streamed is not None:
         streamed.feed.bytes_direct += streamed.entry_bytes * found.entries
     if found is None or found.then is None:
@@ -93,7 +93,7 @@ class Pending(SizedArrays):
 
 
 @dataclass(frozen=True)
-class Outcome(SizedArrays):
+class ProgramOutcome(SizedArrays):
     """The result of a program for the vertices of one group. `len()` is the number of vertices."""
 
     group: int
@@ -140,7 +140,7 @@ class Outcome(SizedArrays):
     def __len__(self) -> int:
         return len(self.number)
 
-    def placed(self, space: MemorySpace) -> Outcome:
+    def placed(self, space: MemorySpace) -> ProgramOutcome:
         """The outcome with its arrays in `space`."""
         state = {name: space.place(values) for name, values in self.state.items()}
         pending = self.pending and self.pending.placed(space)
@@ -158,10 +158,10 @@ def run_program(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
     order: Order = "synchronous",
-    before: Outcome | None = None,
+    before: ProgramOutcome | None = None,
     topology_bytes: int | None = None,
     allocator: Allocator | None = None,
-) -> Outcome:
+) -> ProgramOutcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
     `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies, and
@@ -189,7 +189,9 @@ def run_program(
                 if progress is not None:
                     progress(found.steps, found.moved)
                 state = dict(found.state)
-                return Outcome(block.group, block.number, state, found.steps, True, found.moved, found.entries, bytes=0)
+                return ProgramOutcome(
+                    block.group, block.number, state, found.steps, True, found.moved, found.entries, bytes=0
+                )
         run = BlockState(program, block, home, carrier)
         if before is not None and before.pending is not None:
             _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))
@@ -206,7 +208,7 @@ def run_program(
         while (then := run.program.then) is not None:
             run.continue_with(then)
             run_in_step(run, Limits())
-        return Outcome(
+        return ProgramOutcome(
             block.group,
             block.number,
             run.state,
@@ -238,7 +240,7 @@ def _pending(run: BlockState, order: str) -> Pending:
     return Pending(everyone if run.program.combine in ("mode", "hindex") else run.rows, run.moved, state)
 
 
-def _go_on(run: BlockState, before: Outcome) -> None:
+def _go_on(run: BlockState, before: ProgramOutcome) -> None:
     assert before.pending is not None
     run.resume(before.pending.state or before.state, before.pending.rows, before.pending.moved, before.steps)
     run.entries_before, run.exchanges = before.entries, before.exchanges

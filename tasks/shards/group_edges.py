@@ -70,7 +70,7 @@ AT_ONCE = 2**26
 """Edges that are merged at once, or somewhat more."""
 
 
-class MergedEdges(NamedTuple):
+class MergedGroupEdges(NamedTuple):
     """Edges sorted by (low, high), of which some are owned."""
 
     low: NDArray[np.uint32]
@@ -89,7 +89,7 @@ class MergedEdges(NamedTuple):
 
 def merge_edges(
     parts: Sequence[SupportedEdges], senders: Sequence[int], is_own: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
-) -> MergedEdges:
+) -> MergedGroupEdges:
     """Merge at least one part; `senders` [parts] are their buckets. `is_own` tells which vertices are the group's.
 
     Takes about 100 bytes for each edge that is merged at once, beside the arguments and the result.
@@ -127,7 +127,7 @@ def merge_edges(
         row[own_at : own_at + len(kept)] = np.concatenate(rows)[kept]
         bucket[own_at : own_at + len(kept)] = np.concatenate(of_part)[kept]
         at, own_at = stop, own_at + len(kept)
-    return MergedEdges(low, high, support, bucket, row, entries)
+    return MergedGroupEdges(low, high, support, bucket, row, entries)
 
 
 @dataclass(frozen=True)

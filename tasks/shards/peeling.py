@@ -128,7 +128,7 @@ def peel_shards(
     deadline = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
         group = build_group(edges, carrier, allocator, block)
-        return Peeling(edges, group, carrier, before, window, block, until).run(deadline, progress)
+        return GroupPeeling(edges, group, carrier, before, window, block, until).run(deadline, progress)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _abandoning(carrier: Carrier) -> Iterator[None]:
         raise
 
 
-class Peeling:
+class GroupPeeling:
     """The loop of one group whose shards are built; see `peel_shards`."""
 
     def __init__(

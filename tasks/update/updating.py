@@ -220,7 +220,7 @@ FEWEST = 32
 
 
 @dataclass(frozen=True)
-class Estimate:
+class WorkEstimate:
     """What samples tell."""
 
     work: int
@@ -233,7 +233,7 @@ class Estimate:
 
 def estimate_work(
     edges: Topology, order: Order, removed: NDArray[np.bool_], added: Topology, most_work: int
-) -> Estimate:
+) -> WorkEstimate:
     """Estimate the work of `update_order` with the same arguments.
 
     Work is taken to grow with a power of the number of changed edges, as between the two samples: it is 1 for
@@ -259,9 +259,9 @@ def estimate_work(
         try:
             found.append((size, update_order(edges, order, gone, own, most).work))
         except OverBudget as over:
-            return Estimate(over.work, size, True)
+            return WorkEstimate(over.work, size, True)
     if not found:
-        return Estimate(0, 0)
+        return WorkEstimate(0, 0)
     (less, low), (more, high) = found[0], found[-1]
     power = min(max(log(max(high, 1) / max(low, 1)) / log(more / less), 0), 1) if more > less else 1
-    return Estimate(round(high * (len(drawn) / more) ** power), more)
+    return WorkEstimate(round(high * (len(drawn) / more) ** power), more)

@@ -120,7 +120,7 @@ _MAX_EXPONENT = 400
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnName:
     """A column name, and its offset in the text."""
 
     name: str
@@ -128,14 +128,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Value:
+class Constant:
     """A literal, and its offset in the text."""
 
     value: int | Decimal | str | bool
     at: int
 
 
-Operand: TypeAlias = Column | Value
+Operand: TypeAlias = ColumnName | Constant
 
 
 @dataclass(frozen=True)
@@ -152,22 +152,22 @@ class Compared:
 class IsNull:
     """column is null"""
 
-    column: Column
+    column: ColumnName
 
 
 @dataclass(frozen=True)
 class Like:
     """column like pattern"""
 
-    column: Column
-    pattern: Value
+    column: ColumnName
+    pattern: Constant
 
 
 @dataclass(frozen=True)
 class Truth:
     """A boolean column as a condition."""
 
-    column: Column
+    column: ColumnName
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,9 @@ class Condition:
     root: Node
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ColumnName, ...]:
         """The columns in it, without duplicates, in the order of their first use."""
-        first: dict[str, Column] = {}
+        first: dict[str, ColumnName] = {}
         for column in sorted(columns_of(self.root), key=lambda column: column.at):
             first.setdefault(column.name, column)
         return tuple(first.values())
@@ -212,9 +212,9 @@ def parse_where(text: str) -> Condition:
     return Condition(text, _Parser(text).parse())
 
 
-def columns_of(node: object) -> Iterator[Column]:
+def columns_of(node: object) -> Iterator[ColumnName]:
     """The columns in a part of a condition, with duplicates."""
-    if isinstance(node, Column):
+    if isinstance(node, ColumnName):
         yield node
     elif isinstance(node, tuple):
         for part in node:
@@ -317,12 +317,12 @@ class _Parser:
             return _negated(Both("or", tuple(Compared(left, "=", value, at) for value in self._list())), negated)
         if self._takes("like"):
             word, pattern = self._word, self._operand()
-            if not isinstance(pattern, Value) or not isinstance(pattern.value, str):
+            if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
                 raise self._refused(word, "like needs a text in single quotes")
             if len(pattern.value) > _MAX_PATTERN:
                 raise self._refused(word, f"the text of like has more than {_MAX_PATTERN:,} characters")
             return _negated(Like(self._column(left, start), pattern), negated)
-        if isinstance(left, Column) and not negated:
+        if isinstance(left, ColumnName) and not negated:
             return Truth(left)
         raise self._refused(self._word, "a comparison is missing: =, <, in, between, like or is null")
 
@@ -335,7 +335,7 @@ class _Parser:
                 raise self._refused(self._word, f"lists have more than {_MAX_VALUES:,} values")
         self._listed += len(values)
         self._expect(")", "the list of in")
-        if len(values) <= FEW_VALUES or any(isinstance(value, Column) for value in values):
+        if len(values) <= FEW_VALUES or any(isinstance(value, ColumnName) for value in values):
             self._count(len(values) - 1)
         return values
 
@@ -348,8 +348,8 @@ class _Parser:
                 "one list: in (…)",
             )
 
-    def _column(self, operand: Operand, word: Word) -> Column:
-        if isinstance(operand, Column):
+    def _column(self, operand: Operand, word: Word) -> ColumnName:
+        if isinstance(operand, ColumnName):
             return operand
         raise self._refused(word, "a column name is expected here")
 
@@ -360,21 +360,21 @@ class _Parser:
             if number.kind != "number":
                 raise self._refused(number, f"a number is missing after {word.text}")
             value = self._number(number)
-            return Value(-value if word.text == "-" else value, word.at)
+            return Constant(-value if word.text == "-" else value, word.at)
         if word.kind == "number":
-            return Value(self._number(word), word.at)
+            return Constant(self._number(word), word.at)
         if word.kind == "text":
-            return Value(word.text, word.at)
+            return Constant(word.text, word.at)
         if word.keyword in ("true", "false"):
-            return Value(word.keyword == "true", word.at)
+            return Constant(word.keyword == "true", word.at)
         if word.keyword in ("date", "timestamp"):
             if self._word.kind == "text":  # DATE '2026-11-01'
-                return Value(self._take().text, word.at)
-            return Column(word.text, word.at)
+                return Constant(self._take().text, word.at)
+            return ColumnName(word.text, word.at)
         if word.keyword == "null":
             raise self._refused(word, "null equals nothing: write is null or is not null")
         if word.kind == "name" and not word.keyword:
-            return Column(word.text, word.at)
+            return ColumnName(word.text, word.at)
         if word.kind == "end":
             raise self._refused(word, "the condition ends here, and a column or a value is missing")
         raise self._refused(word, f"a column or a value is expected instead of {clipped(word.text)!r}")

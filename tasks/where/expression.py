@@ -22,16 +22,16 @@ from .condition import (
     FEW_VALUES,
     MAX_COMPARISONS,
     Both,
-    Column,
+    ColumnName,
     Compared,
     Condition,
+    Constant,
     IsNull,
     Like,
     Node,
     Not,
     Operator,
     Truth,
-    Value,
     clipped,
     columns_of,
     refused,
@@ -95,11 +95,11 @@ class _Builder:
         if self._comparisons > MAX_COMPARISONS:
             raise self._refused(node.at, f"the condition has more than {MAX_COMPARISONS:,} comparisons")
         left, operator, right = node.left, node.operator, node.right
-        if isinstance(left, Value):
-            if isinstance(right, Value):
+        if isinstance(left, Constant):
+            if isinstance(right, Constant):
                 raise self._refused(left.at, "neither side of the comparison is a column")
             left, operator, right = right, _MIRRORED[operator], left
-        if isinstance(right, Column):
+        if isinstance(right, ColumnName):
             kinds = self._type(left), self._type(right)
             if kinds[0] != kinds[1] and not all(map(_is_number, kinds)) and not all(map(_is_text, kinds)):
                 raise self._refused(
@@ -112,14 +112,14 @@ class _Builder:
     def _can_look_up(self, parts: Sequence[Node]) -> bool:
         """Whether these are comparisons of one column with values that Arrow finds in a table of them."""
         first = parts[0].left if isinstance(parts[0], Compared) else None
-        if not isinstance(first, Column) or not _is_looked_up(self._type(first)):
+        if not isinstance(first, ColumnName) or not _is_looked_up(self._type(first)):
             return False
         return all(
             isinstance(part, Compared)
             and part.operator == "="
-            and isinstance(part.left, Column)
+            and isinstance(part.left, ColumnName)
             and part.left.name == first.name
-            and isinstance(part.right, Value)
+            and isinstance(part.right, Constant)
             for part in parts
         )
 
@@ -133,13 +133,13 @@ class _Builder:
         found = pc.is_in(field, value_set=values) | (field > field)  # the latter is null for null, else false
         return found & (field >= bounds["min"]) & (field <= bounds["max"])
 
-    def _field(self, column: Column) -> pc.Expression:
+    def _field(self, column: ColumnName) -> pc.Expression:
         kind = self._type(column)
         if column.name in self._constants:
             return pc.scalar(pa.scalar(self._constants[column.name], kind))
         return pc.field(column.name)
 
-    def _type(self, column: Column) -> pa.DataType:
+    def _type(self, column: ColumnName) -> pa.DataType:
         if column.name not in self._types:
             known = ", ".join(self._types)
             hint = "; text needs single quotes" if self._text[column.at : column.at + 1] == '"' else ""
@@ -147,7 +147,7 @@ class _Builder:
         kind = self._types[column.name]
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
-    def _value(self, column: Column, operator: Operator, literal: Value) -> tuple[Operator, pa.Scalar]:
+    def _value(self, column: ColumnName, operator: Operator, literal: Constant) -> tuple[Operator, pa.Scalar]:
         """The operator and scalar for a comparison of a column with a literal."""
         kind, value = self._type(column), literal.value
         if isinstance(value, Decimal) and pa.types.is_integer(kind):

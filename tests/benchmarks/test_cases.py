@@ -38,7 +38,7 @@ from benchmarks.updates import update
 from edgemill.tasks.bands.filtering import CoarseFilter
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.shards import ShardState
-from edgemill.tasks.shards.peeling import Peeling
+from edgemill.tasks.shards.peeling import GroupPeeling
 from edgemill.tasks.update.updating import Updated, update_order
 from oracles import brute_force_triangles, networkx_lambda
 
@@ -240,12 +240,12 @@ def test_shards(tiny: Graph) -> None:
 
 
 def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(Peeling):
+    class Wrong(GroupPeeling):
         def run(self, stop: float | None, progress: Callable[[int, int], None] | None) -> ShardState:
             found = super().run(stop, progress)
             return replace(found, low=found.low + np.int32(1))
 
-    monkeypatch.setattr(shards, "Peeling", Wrong)
+    monkeypatch.setattr(shards, "GroupPeeling", Wrong)
     with pytest.raises(WrongAnswer, match="rmat5 in 2 shards"):
         shards.rows_of(tiny, [2], 1, 4)
 

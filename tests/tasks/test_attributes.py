@@ -39,7 +39,7 @@ def joined(
     firsts = [attributes.bucket_range(own) for own in buckets]
     blocks = attributes.plan_attribute_blocks(source, rows_per_block)
     sent = [attributes.send_attributes(attributes.read_attributes(source, block), firsts) for block in blocks]
-    how = attributes.Published(Folder(str(out)), "zstd", row_group_rows)
+    how = attributes.AttributeTable(Folder(str(out)), "zstd", row_group_rows)
     out.mkdir()
     written = [attributes.publish_attributes(source, how, own, collect(own.bucket, sent)) for own in buckets]
     assert sum(own.file.rows for own in written) == sum(len(own) for own in buckets)

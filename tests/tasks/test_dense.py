@@ -18,7 +18,7 @@ import strategies
 from edgemill import kernels
 from edgemill.pipeline.stages.extracting import Groups
 from edgemill.tasks import dense
-from edgemill.tasks.dense.groups import Sums
+from edgemill.tasks.dense.groups import SupportSums
 from edgemill.tasks.dense.merge import component_ids
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import InternalError, OutOfRoom
@@ -163,7 +163,7 @@ def test_a_dn_graph_of_which_a_bucket_has_two_parts(tmp_path: Path) -> None:
     own = groups.found[0]
     assert own.dn_graphs.id.tolist() == [2] and groups.triangles[0].tolist() == [8]
     with pytest.raises(InternalError, match=r"0.*DN-graph"):
-        dense.collect_triangles(own, {1: Sums(own.dn_graphs.id, np.array([25]))})
+        dense.collect_triangles(own, {1: SupportSums(own.dn_graphs.id, np.array([25]))})
 
 
 def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:

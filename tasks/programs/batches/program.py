@@ -68,7 +68,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SourceSample:
     """The sources of a run."""
 
     total: int
@@ -167,7 +167,7 @@ class SourceProgram(ABC):
     """Sources that are searched from at once: 1 to 64 for `paths`, a multiple of 64 for `levels`."""
 
     @abstractmethod
-    def finish(self, v: Vertices, found: Any, sample: Sample, mutual: bool) -> tuple[State, Facts]:
+    def finish(self, v: Vertices, found: Any, sample: SourceSample, mutual: bool) -> tuple[State, Facts]:
         """The result of each vertex, arrays [vertices], and facts that are the same in all groups.
 
         `mutual` is whether all edges lead both ways, as in an undirected graph.

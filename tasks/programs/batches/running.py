@@ -19,11 +19,11 @@ from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
 from ..block import Block, PairTable
 from ..program import State, Vertices
-from ..running import Outcome, abandoning
+from ..running import ProgramOutcome, abandoning
 from ..words import NO_WORDS
 from .levels import LevelSearch, Reach
 from .paths import path_search
-from .program import UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram, Span
+from .program import UNBOUNDED, Facts, LevelsFound, SourceProgram, SourceSample, Span
 from .side import Side, sides_of
 from .spans import Spans
 
@@ -119,7 +119,7 @@ def run_batches(
     most_batches: int | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
-) -> Outcome:
+) -> ProgramOutcome:
     """Run a program on the block of one group. All groups must call this with the same program and limits.
 
     After `most_batches`, or when `seconds` have passed at any group, but not before the first batch, all groups stop
@@ -143,7 +143,7 @@ class _Run(ABC):
         self.width = max(1, min(program.batch, len(self.sources)))
         self.into, self.out = sides_of(block, home, carrier, -(-self.width // 64))
 
-    def run(self, most_batches: int | None, seconds: float | None, progress: Progress | None) -> Outcome:
+    def run(self, most_batches: int | None, seconds: float | None, progress: Progress | None) -> ProgramOutcome:
         """Search from all sources."""
         start, batches = time.monotonic(), -(-len(self.sources) // self.width)
         forecast, done = Forecast(len(self.sources), self.width), 0
@@ -155,14 +155,14 @@ class _Run(ABC):
             if progress is not None:
                 progress(done, batches, spent, forecast.seconds)
         spent = time.monotonic() - start
-        sample = Sample(self.block.vertices, self.sources[: done * self.width])
+        sample = SourceSample(self.block.vertices, self.sources[: done * self.width])
         state, facts = self.finish(sample)
         times = {"sources": len(sample.sources), "batches": done, "batch_seconds": round(spent, 3)}
         if forecast.seconds is not None:
             times["predicted_seconds"] = round(forecast.seconds, 3)
         mirrors = {id(side.mirrors): side.mirrors for side in (self.into, self.out)}
         sides = {id(side): side for side in (self.into, self.out)}
-        return Outcome(
+        return ProgramOutcome(
             self.block.group,
             self.block.number,
             {name: np.asarray(state[name]).astype(kind, copy=False) for name, kind in self.program.state.items()},
@@ -181,7 +181,7 @@ class _Run(ABC):
         """Search from one batch."""
 
     @abstractmethod
-    def finish(self, sample: Sample) -> tuple[State, Facts]:
+    def finish(self, sample: SourceSample) -> tuple[State, Facts]:
         """The result."""
 
     def pairs(self, sources: int) -> PairTable | None:
@@ -207,7 +207,7 @@ class _PathRun(_Run):
     def search(self, sources: NDArray[np.int64]) -> None:
         self.paths.run(sources)
 
-    def finish(self, sample: Sample) -> tuple[State, Facts]:
+    def finish(self, sample: SourceSample) -> tuple[State, Facts]:
         return self.program.finish(self.vertices(), self.paths.found, sample, self.block.mutual)
 
     @property
@@ -230,7 +230,7 @@ class _LevelRun(_Run):
         if self.spans is not None:
             self.spans.add(reach, levels)
 
-    def finish(self, sample: Sample) -> tuple[State, Facts]:
+    def finish(self, sample: SourceSample) -> tuple[State, Facts]:
         span, least, most = self._bounds() if self.spans is None else self._narrowed(self.spans)
         sums = self.search_all
         found = LevelsFound(sums.reached, sums.distance, sums.squares, least, most, sums.pairs, sums.pair_squares, span)

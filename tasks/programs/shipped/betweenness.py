@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from ..batches.program import Facts, PathsFound, Sample, SourceProgram
+from ..batches.program import Facts, PathsFound, SourceProgram, SourceSample
 from ..program import Column, State, Vertices
 
 DOUBT = 0.05
@@ -59,7 +59,7 @@ class Betweenness(SourceProgram):
     }
     search = "paths"
 
-    def finish(self, v: Vertices, found: PathsFound, sample: Sample, mutual: bool) -> tuple[State, Facts]:
+    def finish(self, v: Vertices, found: PathsFound, sample: SourceSample, mutual: bool) -> tuple[State, Facts]:
         """Scale the sums of dependencies."""
         total, count = sample.total, len(sample.sources)
         pairs = max(1, (total - 1) * (total - 2))

@@ -17,12 +17,12 @@ from ..program import (
     Cost,
     Forms,
     Found,
+    OneBlockGraph,
     Program,
     State,
     Totals,
     VertexId,
     Vertices,
-    WholeGraph,
 )
 
 
@@ -84,7 +84,7 @@ class BreadthFirst(Program):
         """A third of the time of one thread was spent in NumPy's passes over all vertices."""
         return {"start": self.start, "receives": lambda v: unreached(v.level), "apply": _reach}
 
-    def at_once(self, graph: WholeGraph) -> Found | None:
+    def at_once(self, graph: OneBlockGraph) -> Found | None:
         """In both directions, as supersteps do."""
         if (start := graph.position_of(self.source)) is None:
             return None

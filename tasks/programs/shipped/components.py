@@ -10,7 +10,7 @@ import numpy as np
 from ....kernels.cpu.programs.components import components
 from ....kernels.cpu.programs.push_pull import lower
 from ....kernels.graph import IntArray
-from ..program import Array, Column, Cost, Forms, Found, Program, State, Totals, Vertices, WholeGraph
+from ..program import Array, Column, Cost, Forms, Found, OneBlockGraph, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Components(Program):
         start = {"component": v.number.astype(np.int64)}, v.full(True, "bool")
         return {"start": lambda v: start, "emit": self.emit, "apply": _lower}
 
-    def at_once(self, graph: WholeGraph) -> Found:
+    def at_once(self, graph: OneBlockGraph) -> Found:
         """Union-find alone."""
         component, lowered = components(graph.rows, graph.number, graph.symmetric)
         steps = 2 if lowered else min(len(component), 1)

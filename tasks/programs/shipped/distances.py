@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ..batches.program import NORMAL_95, UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram
+from ..batches.program import NORMAL_95, UNBOUNDED, Facts, LevelsFound, SourceProgram, SourceSample
 from ..program import Array, Column, State, Vertices
 
 MOST_LEVELS = 1000
@@ -71,7 +71,7 @@ class Distances(SourceProgram):
     }
     search = "levels"
 
-    def finish(self, v: Vertices, found: LevelsFound, sample: Sample, mutual: bool) -> tuple[State, Facts]:
+    def finish(self, v: Vertices, found: LevelsFound, sample: SourceSample, mutual: bool) -> tuple[State, Facts]:
         """Closeness from sums of distances, and the facts of the graph."""
         closeness, error = self._closeness(v, found, sample)
         bounded = found.most != UNBOUNDED
@@ -79,7 +79,7 @@ class Distances(SourceProgram):
         state = {"closeness": closeness, "error": error, "eccentricity": found.least, "slack": slack}
         return state, _facts(found, sample)
 
-    def _closeness(self, v: Vertices, found: LevelsFound, sample: Sample) -> tuple[Array, Array]:
+    def _closeness(self, v: Vertices, found: LevelsFound, sample: SourceSample) -> tuple[Array, Array]:
         others = len(sample.sources) - np.isin(v.number, sample.sources)
         distance = np.where(found.reached > 0, found.distance, 1)
         share = found.reached / np.maximum(others, 1)
@@ -97,7 +97,7 @@ class Distances(SourceProgram):
         return closeness, np.where(known, NORMAL_95 * closeness * spread, unknown)
 
 
-def _facts(found: LevelsFound, sample: Sample) -> Facts:
+def _facts(found: LevelsFound, sample: SourceSample) -> Facts:
     counts = found.pairs[1:]
     whole = len(sample.sources) == sample.total
     facts: dict[str, Any] = {

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ....kernels.pagerank import ranks
 from ....kernels.programs import next_ranks, rank_shares
-from ..program import Array, Column, Cost, Forms, Found, Program, State, Totals, VertexIds, Vertices, WholeGraph
+from ..program import Array, Column, Cost, Forms, Found, OneBlockGraph, Program, State, Totals, VertexIds, Vertices
 from ..totals import exact_sum
 
 STEPS_SHARE = 0.62
@@ -127,7 +127,7 @@ class PageRank(Program):
         ranks = _UniformRanks(self.damping, v)
         return {"emit": ranks.emit, "totals": ranks.totals, "apply": ranks.apply}
 
-    def at_once(self, graph: WholeGraph) -> Found | None:
+    def at_once(self, graph: OneBlockGraph) -> Found | None:
         """For uniform restarts and edges without weights: a superstep is one pass, which sums and computes ranks."""
         if self.personal or self.weighted or not graph.rows.rows:
             return None

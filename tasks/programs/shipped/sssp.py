@@ -19,12 +19,12 @@ from ..program import (
     EdgeFacts,
     Forms,
     Found,
+    OneBlockGraph,
     Program,
     State,
     Totals,
     VertexId,
     Vertices,
-    WholeGraph,
 )
 
 
@@ -87,7 +87,7 @@ class ShortestPaths(Program):
         """A superstep of few vertices takes as long as its calls."""
         return {"apply": _approach}
 
-    def at_once(self, graph: WholeGraph) -> Found | None:
+    def at_once(self, graph: OneBlockGraph) -> Found | None:
         """With the same windows. Vertices whose smallest predecessor is as far as they are need supersteps."""
         if (start := graph.position_of(self.source)) is None:
             return None

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....kernels.cpu.programs.components import strong_components
-from ..program import Array, Column, Cost, Found, Program, State, Totals, Vertices, WholeGraph
+from ..program import Array, Column, Cost, Found, OneBlockGraph, Program, State, Totals, Vertices
 
 _LABEL_BITS = 31
 _LABELS = 2**_LABEL_BITS - 1
@@ -67,7 +67,7 @@ class StrongComponents(Program):
         state = {"component": none, "above": number, "below": number, "above_before": none, "below_before": none}
         return state | {"recent": two}, v.full(True, "bool")
 
-    def at_once(self, graph: WholeGraph) -> Found:
+    def at_once(self, graph: OneBlockGraph) -> Found:
         """By depth-first search, which reads each entry once. Of the state, only `component` is there."""
         component = graph.numbers_of(strong_components(graph.rows))
         return Found({"component": component}, min(len(component), 1), len(graph.rows))

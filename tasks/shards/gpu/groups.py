@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ClusterLost
 from ..carriers.carrier import EMPTY, Carrier
 from ..group_edges import ShardEdges
-from .shard import ShardOnGpu, Totals, check_totals, peel_shards_on_gpu
+from .shard import ShardOnGpu, ShardTotals, check_totals, peel_shards_on_gpu
 from .transport import open_transport, running_threads
 
 
@@ -54,8 +54,8 @@ def peel_groups_on_gpu(
     return [replace(state, way=transport.name, why=transport.why) for state in found]
 
 
-def _gather_totals(carrier: Carrier, state: ShardOnGpu) -> list[Totals]:
+def _gather_totals(carrier: Carrier, state: ShardOnGpu) -> list[ShardTotals]:
     """The totals of all groups, by rank."""
     words = np.array([value % 2**64 for value in state.totals], np.uint64).view(np.uint32)
     packets = carrier.exchange(words, [EMPTY] * carrier.groups)
-    return [Totals(*packet.common.view(np.uint64).tolist()) for packet in packets]
+    return [ShardTotals(*packet.common.view(np.uint64).tolist()) for packet in packets]

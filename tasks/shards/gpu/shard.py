@@ -39,7 +39,7 @@ RELAY: Final = "relay"
 """A thread of each process sends the kernel's messages through the group's carrier."""
 
 
-class Totals(NamedTuple):
+class ShardTotals(NamedTuple):
     """Values of a shard that must agree, or add up, over all shards at a stop."""
 
     sent: int
@@ -132,11 +132,11 @@ class ShardOnGpu(SizedArrays):
         )
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> ShardTotals:
         """The argument of `check_totals`."""
         sums = self.sums
         of_sums = sums.sent, sums.received, sums.fingerprint, sums.triangles
-        return Totals(*of_sums, self.supports, self.standing, self.remaining, self.left, self.level)
+        return ShardTotals(*of_sums, self.supports, self.standing, self.remaining, self.left, self.level)
 
 
 def open_shard_mailbox(edges: ShardEdges) -> ShardMailbox:
@@ -210,9 +210,9 @@ def peel_shards_on_gpu(
             peeling.wait()
 
 
-def check_totals(totals: Sequence[Totals]) -> None:
+def check_totals(totals: Sequence[ShardTotals]) -> None:
     """Check the invariants over all shards. Raises InternalError."""
-    sums = Totals(*map(sum, zip(*totals, strict=True)))
+    sums = ShardTotals(*map(sum, zip(*totals, strict=True)))
     if sums.sent != sums.received:
         raise InternalError(f"shards sent {sums.sent} messages, but {sums.received} arrived")
     if sums.fingerprint % 2**64:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.copies import graph_copy
-from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bands.sums import WorkerSums
 from edgemill.tasks.bound.bisection import Halves, bisection_intervals, halve_bands, start_halves
 from edgemill.tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from edgemill.tasks.bound.intervals import Intervals
@@ -20,13 +20,13 @@ from edgemill.tasks.shards import MemoryCarrier
 Method: TypeAlias = Callable[[Subgraph], Intervals]
 
 
-def in_threads(workers: int, search: Callable[[Sums], Any]) -> list[Any]:
+def in_threads(workers: int, search: Callable[[WorkerSums], Any]) -> list[Any]:
     """[workers] what a search gives on each of several workers."""
 
     def on(carrier: MemoryCarrier) -> Any:
         with kernel_threads(1):
             try:
-                return search(Sums(carrier))
+                return search(WorkerSums(carrier))
             except BaseException:
                 carrier.abandon()
                 raise

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any
 
 from edgemill.pipeline.cluster import this_worker
-from edgemill.tasks.shards.peeling import Peeling
+from edgemill.tasks.shards.peeling import GroupPeeling
 
 SECONDS = 0.05
 """For a level."""
@@ -19,14 +19,14 @@ SECONDS = 0.05
 def pace(seconds: float = SECONDS) -> None:
     """On a worker: take so long for each level from now on."""
     this_worker._PROGRESS_SECONDS = -1.0
-    following = getattr(Peeling._next_level, "__wrapped__", Peeling._next_level)
+    following = getattr(GroupPeeling._next_level, "__wrapped__", GroupPeeling._next_level)
 
     @wraps(following)
-    def slower(self: Peeling, *arguments: Any) -> None:
+    def slower(self: GroupPeeling, *arguments: Any) -> None:
         time.sleep(seconds)
         following(self, *arguments)
 
-    Peeling._next_level = slower  # type: ignore[method-assign, assignment]
+    GroupPeeling._next_level = slower  # type: ignore[method-assign, assignment]
 
 
 def shorten_launches() -> None:

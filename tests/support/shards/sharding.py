@@ -16,7 +16,7 @@ from edgemill.kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator, Cut, ShardGr
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet, ShardEdges, ShardState, Words, first_shards
-from edgemill.tasks.shards.peeling import Peeling, build_group
+from edgemill.tasks.shards.peeling import GroupPeeling, build_group
 from oracles import brute_force_support, simple_edges
 
 Edge = tuple[int, int]
@@ -130,7 +130,7 @@ def peel_in_groups(
                 allocator = NUMPY_ALLOCATOR if allocators is None else allocators[carrier.rank]
                 group = build_group(edges, carrier, allocator, block)
                 own = None if before is None else before[carrier.rank]
-                peeling = Peeling(edges, group, carrier, own, window, block, until)
+                peeling = GroupPeeling(edges, group, carrier, own, window, block, until)
                 if tamper is not None:
                     tamper(carrier.rank, group)
                 return peeling.run(stop(), None)

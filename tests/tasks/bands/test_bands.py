@@ -35,7 +35,7 @@ from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter, next_threshold
 from edgemill.tasks.bands.peeling import BandState, peel_band
-from edgemill.tasks.bands.sums import DirectSums, Sums, sums_over
+from edgemill.tasks.bands.sums import DirectSums, WorkerSums, sums_over
 from edgemill.tasks.bound.peel import find_triangles, peel
 from edgemill.tasks.errors import ClusterLost, InternalError
 from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet
@@ -250,7 +250,7 @@ def check(graph: Case, found: list[Bands], threads: int = 1) -> Bands:
 def always_exchange(patch: pytest.MonkeyPatch) -> None:
     """Divide each pass among the workers, however small it is."""
     patch.setattr(f"{FILTERING}.SMALL", 0)
-    patch.setattr(Sums, "seconds", lambda sums: 0.0)
+    patch.setattr(WorkerSums, "seconds", lambda sums: 0.0)
 
 
 @pytest.fixture
@@ -434,7 +434,7 @@ def test_exchanges_do_not_change_the_bands(
     """Which passes are divided depends on times. The bands of CPUs do not, and λ does not anywhere."""
     graph, found = made(name, backend), []
     for seconds in (0.0, 1e-4, 1e9):
-        monkeypatch.setattr(Sums, "seconds", lambda sums, seconds=seconds: seconds)
+        monkeypatch.setattr(WorkerSums, "seconds", lambda sums, seconds=seconds: seconds)
         found.append(check(graph, run_filter(graph, workers)))
     if backend.name == "cpu":
         assert all(facts(own, exchanges=False) == facts(found[0], exchanges=False) for own in found)
@@ -708,7 +708,7 @@ def test_sums(backend: Backend, workers: int, dense: int, size: int) -> None:
     barrier = threading.Barrier(workers)
 
     def work(rank: int) -> tuple[Ints, list[list[int]], int, int]:
-        sums, changes = Sums(carriers[rank]), kernels.changes(backend.put(before), backend.put(amounts[rank]))
+        sums, changes = WorkerSums(carriers[rank]), kernels.changes(backend.put(before), backend.put(amounts[rank]))
         assert (sums.rank, sums.workers) == (rank, workers)
         if dense == LISTS:
             assert isinstance(changes, Changes)
@@ -774,7 +774,7 @@ def test_a_filter_of_gpus_that_read_each_others_memory(workers: int, name: str) 
 
 def test_the_time_of_a_sum_is_the_same_everywhere() -> None:
     carriers = MemoryCarrier.open(3)
-    found = in_threads(lambda rank: Sums(carriers[rank]).seconds(), 3)
+    found = in_threads(lambda rank: WorkerSums(carriers[rank]).seconds(), 3)
     assert len(set(found)) == 1 and 0 < found[0] < 60
 
 
@@ -1053,7 +1053,7 @@ def filtering_of(backend: Backend) -> Any:
 @on_each
 def test_a_count_that_changes_on_one_worker(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
     """Workers that do all passes alike compare their counts at each threshold."""
-    monkeypatch.setattr(Sums, "seconds", lambda sums: 1e9)
+    monkeypatch.setattr(WorkerSums, "seconds", lambda sums: 1e9)
     graph, original = made("power law", backend), filtering_of(backend).remove_alone
     victim = int(graph.lam.argmax())
     changed: list[int] = []
@@ -1090,7 +1090,7 @@ def test_removed_triangles_that_are_not_missing(
         return removed._replace(triangles=removed.triangles + wrong), following
 
     monkeypatch.setattr(filtering_of(backend), "remove_alone", remove_alone)
-    monkeypatch.setattr(Sums, "seconds", lambda sums: 1e9)
+    monkeypatch.setattr(WorkerSums, "seconds", lambda sums: 1e9)
     with pytest.raises(InternalError, match=r"the filter removed [\d,]+ triangles below \d+, and counts fell by"):
         run_filter(graph, workers)
 

@@ -29,7 +29,7 @@ from edgemill.tasks.bands.remainder import (
     merge_remaining,
     remaining_edges,
 )
-from edgemill.tasks.bands.sums import Sums
+from edgemill.tasks.bands.sums import WorkerSums
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.peel import Peeled, peel, peel_intervals
 from edgemill.tasks.errors import InternalError
@@ -62,7 +62,7 @@ def in_bands(graph: Subgraph) -> Intervals:
 
     def filtered(rank: int) -> BandState:
         with kernel_threads(1):
-            search = CoarseFilter(copy.topology(), copy.support, Sums(carriers[rank]))
+            search = CoarseFilter(copy.topology(), copy.support, WorkerSums(carriers[rank]))
             return BandState.of(search.run())
 
     state = in_threads(filtered, 3)[0]

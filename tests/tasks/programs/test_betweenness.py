@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.programs import Entries, cut_blocks, run_blocks
-from edgemill.tasks.programs.batches.program import Sample
+from edgemill.tasks.programs.batches.program import SourceSample
 from edgemill.tasks.programs.batches.running import Forecast, drawn_sources
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
 from edgemill.tasks.shards import MemoryCarrier
@@ -80,7 +80,7 @@ def test_intervals_contain_the_betweenness() -> None:
 def test_certain_bounds_fail_no_more_often_than_they_may(total: int) -> None:
     """Exactly, for values of 0 and 1: how many ones a sample has is hypergeometric."""
     for count in (2, total // 3, total // 2, total // 2 + 1, total - 1):
-        sample = Sample(total, np.arange(count))
+        sample = SourceSample(total, np.arange(count))
         found = np.arange(count + 1.0)
         width = sample.certain_half_width(found, found, 1.0)
         for ones in {1, total // 50 + 1, total // 5, total // 2, total - 2}:
@@ -89,7 +89,7 @@ def test_certain_bounds_fail_no_more_often_than_they_may(total: int) -> None:
             assert chance[off > width].sum() <= 0.05
             for doubt in (0.5, 0.05, 1e-4):
                 assert chance[off > sample.certain_spread(1.0, doubt)].sum() <= doubt
-    whole = Sample(total, np.arange(total))
+    whole = SourceSample(total, np.arange(total))
     assert whole.certain_half_width(5.0, 5.0, 1.0) == whole.certain_spread(1.0, 0.05) == 0
 
 

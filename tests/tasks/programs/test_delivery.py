@@ -13,7 +13,7 @@ from edgemill.tasks.ingest.numbering import BucketEdges, BucketIds
 from edgemill.tasks.messages import collect
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import delivery
-from edgemill.tasks.programs.running import Outcome
+from edgemill.tasks.programs.running import ProgramOutcome
 from foreign import to_foreign, with_kernels
 
 STARTS = np.array([0, 3, 5])
@@ -56,8 +56,8 @@ def test_entries_arrive_at_the_blocks_of_their_targets(directed: bool, view: Any
     assert sorted(found) == expected(directed, view)
 
 
-def outcome(group: int, number: list[int], values: list[int]) -> Outcome:
-    return Outcome(group, np.array(number, np.int32), {"label": np.array(values)}, 1, True, 0, 0, 0)
+def outcome(group: int, number: list[int], values: list[int]) -> ProgramOutcome:
+    return ProgramOutcome(group, np.array(number, np.int32), {"label": np.array(values)}, 1, True, 0, 0, 0)
 
 
 def test_columns_of_vertex_numbers_get_ids() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgemill.tasks import checkpoint_values
 from edgemill.tasks.ids import identity
 from edgemill.tasks.partition import HashPartitioner
-from edgemill.tasks.programs import Outcome, Program, cut_blocks, run_blocks
+from edgemill.tasks.programs import Program, ProgramOutcome, cut_blocks, run_blocks
 from edgemill.tasks.programs.delivery import NamedColumns
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
@@ -48,7 +48,7 @@ def test_it_goes_on_to_the_same_bits(graph: Drawn, program: Program, blocks: int
     home = HashPartitioner(blocks)
     cut = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
 
-    def run(most: int | None, before: list[Outcome] | None) -> list[Outcome]:
+    def run(most: int | None, before: list[ProgramOutcome] | None) -> list[ProgramOutcome]:
         return run_blocks(
             program, cut, home, MemoryCarrier.open(blocks), threads=blocks, most_steps=most, before=before
         )

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from edgemill.tasks.errors import InternalError
-from edgemill.tasks.shards.gpu.shard import Totals, check_totals
+from edgemill.tasks.shards.gpu.shard import ShardTotals, check_totals
 
 
-def both(remaining: int = 0, standing: int = 0, left: int = 0) -> list[Totals]:
+def both(remaining: int = 0, standing: int = 0, left: int = 0) -> list[ShardTotals]:
     """Of two shards."""
     return [
-        Totals(5, 1, 100, 7, 20, standing, remaining, left, 4),
-        Totals(1, 5, 2**64 - 100, 3, 10 + remaining, 0, 0, left, 4),
+        ShardTotals(5, 1, 100, 7, 20, standing, remaining, left, 4),
+        ShardTotals(1, 5, 2**64 - 100, 3, 10 + remaining, 0, 0, left, 4),
     ]
 
 
