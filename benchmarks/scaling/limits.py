@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from edgemill.kernels.gpu_shards import MAX_PEERS
-from edgemill.pipeline.plan import gpu_memory as plan
+from edgemill.pipeline.stages import gpu_memory as plan
 from edgemill.pipeline.stages.limits import GPU_FILL
 
 from .machines import FLAT, Graph, Machines

@@ -89,6 +89,12 @@ class Execution:
         return [partition % self.capacity.workers for partition in range(self.pinned_partitions)]
 
 
+def count_together(tasks: int, workers: int, most: int) -> int:
+    """The number of groups of `together`, of so many tasks in turn on all workers."""
+    each, more = divmod(tasks, workers)
+    return more * -(-(each + 1) // most) + (workers - more) * -(-each // most)
+
+
 def together(at: Sequence[int], most: int) -> list[list[int]]:
     """The places in `at` in groups of at most `most`: those of a group have the same worker. `at` has their workers."""
     by_worker: dict[int, list[int]] = {}

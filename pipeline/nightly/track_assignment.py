@@ -26,6 +26,7 @@ from ..messages.exits import message
 from ..output.manifest import EarlierRecord, TracksRecord
 from ..results.result import Result
 from ..stages.exchange import exchange, forward, send
+from ..stages.layout import Layout
 from ..stages.task_engine import Future, TaskEngine
 from .night import Lineage
 
@@ -96,6 +97,12 @@ def assign_tracks(engine: TaskEngine, events: Events, buckets: Buckets, lineage:
             refused=lineage.refused,
         ),
     )
+
+
+def tracks_tasks(layout: Layout) -> int:
+    """Tasks of `assign_tracks` if all DN-graphs are new: one task numbers those of all buckets."""
+    buckets = layout.buckets
+    return buckets + layout.exchange(buckets, 1) + layout.forward(1, buckets) + layout.peek(buckets)
 
 
 def _record(lineage: Lineage, before: Result) -> EarlierRecord:

@@ -30,10 +30,10 @@ from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..inputs.input_object import open_input
 from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
+from ..stages.ingesting import row_bytes
 from ..stages.limits import FILL
 from .fit import excess
 from .plan import NO_METHOD, Plan
-from .row_memory import row_bytes
 
 if TYPE_CHECKING:
     from .programs import PlannedPrograms
@@ -101,7 +101,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     vertex. It has one partition, or as many shards on GPUs as `partitioning.count` says.
     """
     count = settings.partitioning.count
-    one = count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
+    one = _has_one_partition(settings, capacity)
     peels = settings.bounding.method in ("auto", "peel")
     on_gpus = capacity.device_bytes and not capacity.in_process and peels and settings.programs.find_lambda
     in_bands = not one and count == "auto" and peels and not capacity.device_bytes
@@ -118,8 +118,19 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
             return None
     plan = _limited(settings, plan)
+    return plan if _is_sure(plan) else None
+
+
+def _has_one_partition(settings: Settings, capacity: Capacity) -> bool:
+    """Whether the settings or the workers leave no choice but one partition."""
+    count = settings.partitioning.count
+    return count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
+
+
+def _is_sure(plan: Plan) -> bool:
+    """Whether a plan with upper bounds of the graph fits the workers and the disk."""
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
-    return plan if plan.fits() and room and not plan.compact_rows else None
+    return plan.fits() and room and not plan.compact_rows
 
 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:

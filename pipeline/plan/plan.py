@@ -14,12 +14,24 @@ from ...tasks.inputs.sources import Block, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from ..cluster.execution import Capacity
-from ..stages.limits import FILL, GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SHARE_OF_PIECES, SORTED_SHARE
-from .gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
-from .row_memory import TEXT_BYTES, distinct_ids, distinct_of, in_parts, row_bytes
+from ..stages.extracting import extract_tasks, tracks_tasks
+from ..stages.gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
+from ..stages.ingesting import (
+    TEXT_BYTES,
+    distinct_ids,
+    distinct_of,
+    in_parts,
+    number_tasks,
+    read_tasks,
+    row_bytes,
+    sorted_groups,
+)
+from ..stages.layout import Layout
+from ..stages.limits import FILL, GPU_FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
+from ..stages.partitioning import order_tasks, partition_tasks
+from ..stages.publishing import publish_tasks, results_tasks
+from ..stages.shard_memory import ShardMemory
 from .seconds import predicted_seconds, seconds_saved
-from .shard_memory import ShardMemory
-from .tasks import Layout
 
 if TYPE_CHECKING:
     from .programs import PlannedPrograms
@@ -177,11 +189,24 @@ class PlanFacts:
         """
         rows, device = self.source.rows, self.capacity.device_bytes
         alone = self.capacity.in_process and self.method == "peel" and self.partitions == 1 and not self.in_shards
-        low, high = self.source.id_range or (-1, -1)
-        if not (device and alone and self.packs and low >= 0 and has_dense_ids(rows, high)):
+        if not (device and alone and self._has_dense_rows):
             return False
         fits = rows * GPU_ROW_IN_PARTS_BYTES <= (GPU_FILL - 2 * SORTED_SHARE) * device
         return fits and (not self._fits_at_once or self.graph.edges.most > MAX_LOCAL_EDGES)
+
+    @property
+    def _has_dense_rows(self) -> bool:
+        """Whether GPUs sort packed rows whose ids are dense, as the footers tell."""
+        low, high = self.source.id_range or (-1, -1)
+        return self.packs and low >= 0 and has_dense_ids(self.source.rows, high)
+
+    @property
+    def sorted_groups(self) -> int:
+        """Groups of blocks whose packed rows GPUs sort together; 0 if they do not."""
+        if not (self.ingest_on_device and self._has_dense_rows):
+            return 0
+        workers = min(self.capacity.workers, len(self.blocks))
+        return workers * sorted_groups(-(-self.source.rows // max(workers, 1)), self.capacity)
 
     @property
     def buckets(self) -> int:
@@ -224,7 +249,7 @@ IN_PROCESS_FACTOR = 1.4
 """Factor on the memory of rows if the worker is this process, which has read the sample and keeps freed memory.
 
 It also applies to worker processes for strings that are coded part by part. Fitted, like the two constants before and
-those of `row_memory`, to blocks of 1 and 2 M rows read by one or two threads (docs/engineering/memory.md).
+those of `stages.ingesting`, to blocks of 1 and 2 M rows read by one or two threads (docs/engineering/memory.md).
 """
 EDGE_BYTES = 45
 """Memory of an edge from ingest to result, if the worker is this process.
@@ -262,7 +287,7 @@ MOVED_EDGE_BYTES = 26
 while it is peeled, and 12 for its end, triangles and λ if the GPU has no room for them.
 """
 GPU_BAND_BYTES = 34
-"""Additional memory of an edge on a GPU that peels bands: 18 to 22 were measured, and 10 hold what other GPUs read."""
+"""Additional memory of an edge on a GPU that peels bands; 10 of them hold what other GPUs read."""
 GPU_EDGE_BYTES = 120
 """Memory of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 
@@ -302,7 +327,7 @@ class Plan(PlanFacts):
         if self.programs is None:
             return 0
         if self.programs_in_files:
-            return self.programs.bytes_in_files + int(FILL * self.capacity.memory_bytes * SHARE_OF_PIECES)
+            return self.programs.bytes_with_pieces
         return self.programs.bytes
 
     @property
@@ -366,9 +391,9 @@ class Plan(PlanFacts):
         return self.is_whole and self.largest_edges * GPU_EDGE_BYTES > GPU_FILL * self.capacity.device_bytes
 
     @property
-    def tasks(self) -> int:
-        """Tasks of all stages except the rounds of bounding, close to the upper bound."""
-        layout = Layout(
+    def layout(self) -> Layout:
+        """The sizes that determine the number of tasks."""
+        return Layout(
             len(self.blocks),
             self.buckets,
             self.partitions,
@@ -377,10 +402,15 @@ class Plan(PlanFacts):
             self.capacity.threads,
             apart=not self.capacity.in_process,
             edges=self.edges,
+            sorted_groups=self.sorted_groups,
         )
-        found = layout.tasks(self.in_shards)
+
+    @property
+    def tasks(self) -> int:
+        """Tasks of all stages, as these tell them, except the rounds of bounding; close to the upper bound."""
+        found = stage_tasks(self.layout, self.in_shards)
         if self.programs is not None:
-            found += layout.of_programs(len(self.programs.programs), self.programs.cuts, self.programs.blocks)
+            found += self.programs.tasks(self.layout)
         return found
 
     def fits(self) -> bool:
@@ -482,3 +512,17 @@ class Plan(PlanFacts):
             return 0
         text = 2 * self.edges * self.graph.id_bytes / self.buckets if self.buckets else 0
         return int(TEXT_COPIES * min(self.capacity.threads, max(1, self.buckets)) * min(text, TEXT_PER_GROUP))
+
+
+def stage_tasks(layout: Layout, in_shards: bool = False) -> int:
+    """Tasks of all stages of a run for λ. Those that search λ, match DN-graphs with those of the night before, or load
+    kernels are not counted.
+    """
+    found = read_tasks(layout) + number_tasks(layout) + order_tasks(layout)
+    if in_shards:
+        from ..stages.sharding import triangulate_tasks  # imports shards and their kernels
+
+        found += triangulate_tasks(layout)
+    else:
+        found += partition_tasks(layout)
+    return found + results_tasks(layout) + extract_tasks(layout) + tracks_tasks(layout) + publish_tasks(layout)

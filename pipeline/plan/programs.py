@@ -19,7 +19,8 @@ from ..cluster.execution import Capacity
 from ..messages.wording import format_bytes
 from ..programs.making import program_of, topology_limit
 from ..settings.models import Settings
-from ..stages.limits import program_blocks
+from ..stages.layout import Layout
+from ..stages.limits import FILL, SHARE_OF_PIECES, program_blocks
 from .seconds import program_seconds
 
 BUILD_BYTES_ONCE = 12
@@ -132,6 +133,12 @@ class PlannedPrograms:
         kinds = [(own.view if self.directed else "both", own.weighted) for own in self.programs]
         return sum(kind != before for kind, before in zip(kinds, [None, *kinds], strict=False))
 
+    def tasks(self, layout: Layout) -> int:
+        """Tasks of all programs, as `programs.running` tells them."""
+        from ..programs.running import program_tasks  # imports programs and their kernels
+
+        return program_tasks(layout, len(self.programs), self.cuts, self.blocks)
+
     @property
     def own(self) -> int:
         """Vertices of a block."""
@@ -168,6 +175,11 @@ class PlannedPrograms:
     def bytes_in_files(self) -> int:
         """Memory of a worker for programs if entries are in files, besides the pieces that are read."""
         return max((self.own * own.vertex_bytes + 5 * self.vertices for own in self.programs), default=0)
+
+    @property
+    def bytes_with_pieces(self) -> int:
+        """The same, with the pieces."""
+        return self.bytes_in_files + int(FILL * self.capacity.memory_bytes * SHARE_OF_PIECES)
 
     def describe(self, in_files: bool) -> list[tuple[str, str]]:
         """Lines of the plan: name and text."""

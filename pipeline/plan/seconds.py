@@ -31,7 +31,7 @@ triangles and 50 for each edge.
 SHARDS_SHARE = 1.1
 """Time of peeling in shards over that of one worker with MEASURED_THREADS, for the edges that are left, whatever the
 number of workers and threads: groups wait for each other in each round. Measured: 1.1 to 1.2, R-MAT 18 and 20, two
-shards on two cores. The whole of R-MAT 20 takes 2.3 times as long in 16 shards as on one worker of 16 threads.
+shards on two cores.
 """
 GATHERING_SECONDS, GATHERED_EDGE_SECONDS = 0.3, 1.5e-7
 """To bring the edges that are left together, and for each of them. Measured on the same cores."""

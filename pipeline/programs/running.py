@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import getitem
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,14 +36,17 @@ from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter, leave_pool
 from ..events import Events, Stage
 from ..output.manifest import ProgramRecord
-from ..settings.declared_programs import ProgramColumn, check_importable
+from ..settings.declared_programs import DeclaredProgram, ProgramColumn, check_importable
 from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
+from ..stages.layout import Layout
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
-from .making import TOLD, find_vertices, identity_of, program_of, record_of, topology_limit
+from .making import TOLD, Numbers, find_vertices, identity_of, program_of, record_of, topology_limit
 from .results import Supports, add_edge_columns, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused
+
+T = TypeVar("T", int, float)
 
 
 @dataclass(frozen=True)
@@ -107,48 +110,12 @@ def run_programs(
     """
     wanted = settings.requested_programs
     numbers = find_vertices(engine, settings, source, buckets)
+    runs = _Runs(engine, events, settings, source, buckets, degrees, kept, supports)
     done: list[Finished] = []
     columns = [[(column, column.type(source.id_type)) for column in own.columns] for own in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
-        home: RangePartitioner | None = None
-        graph: GraphBlocks | None = None
         for name, declared in wanted.items():
-            parameters = identity_of(name, settings)
-            finished = kept.finished(name, parameters)
-            if finished is None:
-                started, program = time.perf_counter(), program_of(name, settings, numbers)
-                edges = None if supports is None else partial(add_edge_columns, engine, buckets, degrees, supports)
-                if isinstance(program, EdgeProgram):
-                    assert edges is not None  # the settings have λ
-                    found = no_columns(engine, buckets)
-                    named = edges(program, found, _name(engine, buckets, found, [], source.kind))
-                    record = record_of(declared, settings, time.perf_counter() - started)
-                    done.append(kept.finish(name, parameters, named, record))
-                    _tell(events, stage, record)
-                    continue
-                # The entries of an undirected graph are the same by all views.
-                directed = source.directed and not program.by_support
-                view = program.view if directed else "both"
-                weighted = takes_weights(program, settings.input.weight_column is not None)
-                home = place_blocks(engine, buckets, degrees) if home is None else home
-                wanted_graph = view, weighted, program.by_support
-                if graph is None or (graph.view, graph.weighted, graph.by_support) != wanted_graph:
-                    graph = None  # released before the next one is made
-                    how = directed, view, weighted, bool(engine.capacity.device_bytes), topology_limit(settings)
-                    graph = cut_graph(engine, buckets, home, *how, supports if program.by_support else None)
-                ran = _run_to_end(engine, events, graph, name, program, settings, kept)
-                types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
-                ids = [column.state for column in declared.columns if column.kind == "id"]
-                found = _bring_back(engine, buckets, ran.states, types)
-                named = _name(engine, buckets, found, ids, source.kind)
-                if isinstance(program, Program) and program.edges and edges is not None:
-                    named = edges(program, found, named)
-                if isinstance(program, SourceProgram) and program.table:
-                    named = add_pairs(engine, buckets, ran.states, named)
-                finished = kept.finish(
-                    name, parameters, named, record_of(declared, settings, ran.seconds, ran.figures, ran.carrier)
-                )
-                del ran, found, named
+            finished = kept.finished(name, identity_of(name, settings)) or runs.run(name, declared, numbers)
             done.append(finished)
             _tell(events, stage, finished.record)
         tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
@@ -161,6 +128,84 @@ def run_programs(
     with_table = table_program(settings)
     pairs = next((own.columns for own in done if own.record.name == with_table), None)
     return ProgramResults(published, of_edges, pairs, [own.record for own in done])
+
+
+@dataclass
+class _Runs:
+    """Runs programs one after the other, on blocks that are cut again for a program that needs other entries."""
+
+    engine: Engine
+    events: Events
+    settings: Settings
+    source: Source
+    buckets: Buckets
+    degrees: Sequence[Future]
+    kept: KeptPrograms
+    supports: Supports | None
+    home: RangePartitioner | None = None
+    """The ranges of ids of the blocks."""
+    graph: GraphBlocks | None = None
+    """The blocks of the last program."""
+
+    def run(self, name: str, declared: DeclaredProgram, numbers: Numbers) -> Finished:
+        """Run a program to its end, and keep its columns."""
+        started, program = time.perf_counter(), program_of(name, self.settings, numbers)
+        if isinstance(program, EdgeProgram):
+            named = self._with_edges(program, no_columns(self.engine, self.buckets), [])
+            record = record_of(declared, self.settings, time.perf_counter() - started)
+        else:
+            named, record = self._run_on_blocks(name, declared, program)
+        return self.kept.finish(name, identity_of(name, self.settings), named, record)
+
+    def _run_on_blocks(
+        self, name: str, declared: DeclaredProgram, program: AnyProgram
+    ) -> tuple[list[Future], ProgramRecord]:
+        graph = self._graph_for(program)
+        ran = _run_to_end(self.engine, self.events, graph, name, program, self.settings, self.kept)
+        types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
+        ids = [column.state for column in declared.columns if column.kind == "id"]
+        found = _bring_back(self.engine, self.buckets, ran.states, types)
+        if isinstance(program, Program) and program.edges and self.supports is not None:
+            named = self._with_edges(program, found, ids)
+        else:
+            named = _name(self.engine, self.buckets, found, ids, self.source.kind)
+        if isinstance(program, SourceProgram) and program.table:
+            named = add_pairs(self.engine, self.buckets, ran.states, named)
+        return named, record_of(declared, self.settings, ran.seconds, ran.figures, ran.carrier)
+
+    def _with_edges(self, program: Program | EdgeProgram, found: list[Future], ids: Sequence[str]) -> list[Future]:
+        """The columns of a program with those of edges; `ids` are columns that are ids of vertices."""
+        assert self.supports is not None  # the settings have λ
+        named = _name(self.engine, self.buckets, found, ids, self.source.kind)
+        return add_edge_columns(self.engine, self.buckets, self.degrees, self.supports, program, found, named)
+
+    def _graph_for(self, program: AnyProgram) -> GraphBlocks:
+        """The graph in blocks with the entries that a program reads."""
+        # The entries of an undirected graph are the same by all views.
+        directed = self.source.directed and not program.by_support
+        view = program.view if directed else "both"
+        weighted = takes_weights(program, self.settings.input.weight_column is not None)
+        wanted = view, weighted, program.by_support
+        if self.home is None:
+            self.home = place_blocks(self.engine, self.buckets, self.degrees)
+        if self.graph is None or (self.graph.view, self.graph.weighted, self.graph.by_support) != wanted:
+            self.graph = None  # released before the next one is made
+            on_device = bool(self.engine.capacity.device_bytes)
+            how = directed, view, weighted, on_device, topology_limit(self.settings)
+            supports = self.supports if program.by_support else None
+            self.graph = cut_graph(self.engine, self.buckets, self.home, *how, supports)
+        return self.graph
+
+
+def program_tasks(layout: Layout, programs: int, cuts: int, blocks: int) -> int:
+    """Tasks of so many programs in `blocks` blocks, into which the graph is cut `cuts` times."""
+    buckets = layout.buckets
+    places = buckets + layout.peek(2 * buckets)
+    cut = cuts * layout.exchange(buckets, blocks)
+    gang = min(blocks, layout.workers)
+    run = gang + 2 * blocks + layout.peek(blocks)
+    ids = layout.exchange(buckets, buckets) + layout.forward(buckets, buckets)
+    return places + cut + programs * (run + layout.exchange(blocks, buckets) + ids) + buckets
 
 
 def _tell(events: Events, stage: Stage, record: ProgramRecord) -> None:
@@ -203,16 +248,14 @@ def _run_to_end(
         left = None if most_seconds is None else max(0.0, most_seconds - (time.perf_counter() - started))
         due, most = (kept.seconds_left(name) if goes_on else None), most_steps
         if due is not None and (due <= 0 or stuck):  # one superstep in any case, so that the program gets on
-            due, most = None, min(count for count in (step + 1, most_steps) if count is not None)
-        seconds = min((limit for limit in (left, due) if limit is not None), default=None)
+            due, most = None, _least(step + 1, most_steps)
+        seconds = _least(left, due)
         topic, at = f"edgemill-{engine.run_id}-{name}", time.perf_counter()
         with engine.subscribed(topic, partial(_emit_batch, events, name)):
             states, carrier = run_on_blocks(engine, graph, program, settings, states, most, seconds, topic)
         figures = engine.peek(states, _figures)
         stuck, step = figures[0].steps == step, figures[0].steps
-        sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
-        if sent != received:
-            raise InternalError(f"{sent:,} bytes were sent by the groups of {name}, and {received:,} arrived")
+        _check_delivery(name, figures)
         if seconds is not None:
             kept.stop_seconds = max(0.0, time.perf_counter() - at - seconds)
         spent = time.perf_counter() - started
@@ -220,6 +263,18 @@ def _run_to_end(
         if figures[0].converged or late or not goes_on or step == most_steps:
             return _Ran(states, figures, carrier, round(before + spent, 3))
         states = kept.pause(name, parameters, Paused(states, step, before + spent)).states
+
+
+def _check_delivery(name: str, figures: Sequence[Outcome]) -> None:
+    """Raises InternalError if groups have received more or less than they were sent."""
+    sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
+    if sent != received:
+        raise InternalError(f"{sent:,} bytes were sent by the groups of {name}, and {received:,} arrived")
+
+
+def _least(one: T | None, other: T | None) -> T | None:
+    """The smaller limit; None for no limit."""
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def run_on_blocks(

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from ...tasks.errors import KeywordError, UsageError
 from ..messages.wording import did_you_mean, has_controls, shown
 from .dates import escape_braces, has_date, parse_day, replace_date
-from .declared_programs import names_of, shipped_names
+from .declared_programs import DeclaredProgram, names_of, shipped_names
 from .models import SECTIONS, Settings
 from .program_sections import listed, model_for, sections_of
 from .values import assigned, read_yaml, typed
@@ -288,30 +288,36 @@ def _validated(tree: dict[str, Any], origin: str, is_written: bool = False) -> S
     try:
         found = model.model_validate({name: {} for name in of_programs} | tree)
     except ValidationError as error:
-        missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
-        messages = [_explain(problem, sections) for problem in error.errors() if problem["type"] != "missing"]
-        if missing:
-            them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
-            messages.append(f"{' and '.join(missing)} {are} required: give {them}, or set {them} in the settings file")
-        raise UsageError("; ".join(messages) + origin) from error
+        raise UsageError("; ".join(_problems(error, sections)) + origin) from error
     for name, program in found.requested_programs.items():
         given = getattr(found, name).model_dump() if name in of_programs else {}
-        made = program.make({key: value for key, value in given.items() if key not in program.vertices})
-        along, weighs = getattr(made, "along", ""), getattr(made, "weighs", False)  # an EdgeProgram has neither
-        if found.input.weight_column is None and (along or weighs) and not made.by_support:
-            switched = [f"{name}.{key}" for key, value in given.items() if value is True]
-            why = f" ({' and '.join(switched)} {'is' if len(switched) == 1 else 'are'} true)" if switched else ""
-            if program.is_own:
-                why = (
-                    f" (`along` is {along!r} in {program.place})"
-                    if along
-                    else f" (`weighs` is true in {program.place})"
-                )
-            raise UsageError(
-                f"the program {name} needs weights{why}, and the edges have none: name their column with "
-                "--weight-column"
-            )
+        _refuse_without_weights(found, name, program, given)
     return found
+
+
+def _problems(error: ValidationError, known: Mapping[str, type[BaseModel]]) -> list[str]:
+    """What is wrong with the settings, and which are missing."""
+    missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
+    messages = [_explain(problem, known) for problem in error.errors() if problem["type"] != "missing"]
+    if missing:
+        them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
+        messages.append(f"{' and '.join(missing)} {are} required: give {them}, or set {them} in the settings file")
+    return messages
+
+
+def _refuse_without_weights(settings: Settings, name: str, program: DeclaredProgram, given: Mapping[str, Any]) -> None:
+    """Raise UsageError if a program with the parameters `given` needs weights, and the edges have none."""
+    made = program.make({key: value for key, value in given.items() if key not in program.vertices})
+    along, weighs = getattr(made, "along", ""), getattr(made, "weighs", False)  # an EdgeProgram has neither
+    if settings.input.weight_column is not None or not (along or weighs) or made.by_support:
+        return
+    switched = [f"{name}.{key}" for key, value in given.items() if value is True]
+    why = f" ({' and '.join(switched)} {'is' if len(switched) == 1 else 'are'} true)" if switched else ""
+    if program.is_own:
+        why = f" (`along` is {along!r} in {program.place})" if along else f" (`weighs` is true in {program.place})"
+    raise UsageError(
+        f"the program {name} needs weights{why}, and the edges have none: name their column with --weight-column"
+    )
 
 
 def _name(problem: ErrorDetails) -> str:

@@ -144,9 +144,7 @@ def _of_assigned(text: str, name: str, kind: _Kind) -> Any:
     if quoted:
         return text[1:-1]
     bare = text.strip()
-    if (bare[:1] == "[" and (kind.is_list or kind.takes_any)) or (
-        bare[:1] == "{" and (kind.is_mapping or kind.takes_any)
-    ):
+    if _is_document(bare, kind):
         return _typed(read_yaml(bare, f"--set {name}"), name, kind)
     if not bare and not kind.is_list and not kind.takes_any and str not in kind.types:
         raise UsageError(f"--set {name}= has no value" + (": null is none" if NoneType in kind.types else ""))
@@ -154,6 +152,12 @@ def _of_assigned(text: str, name: str, kind: _Kind) -> Any:
     if takes_null and (text if str in kind.types else bare) == "null":
         return None
     return _listed(text, kind) if kind.is_list else _scalar(text, kind)
+
+
+def _is_document(text: str, kind: _Kind) -> bool:
+    """Whether the value is a list or a mapping in YAML."""
+    takes = {"[": kind.is_list, "{": kind.is_mapping}
+    return text[:1] in takes and (takes[text[:1]] or kind.takes_any)
 
 
 def _of_plain(text: str, kind: _Kind) -> Any:

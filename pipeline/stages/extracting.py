@@ -28,6 +28,7 @@ from ...tasks.publish.lambda_columns import BucketResults
 from ..events import Events
 from ..output.manifest import DenseRecord
 from .exchange import Sent, exchange, forward, send
+from .layout import Layout
 from .partitioning import collect_owned, order_by_degree
 from .task_engine import Future, SequentialEngine, TaskEngine
 
@@ -115,6 +116,24 @@ def extract(
         engine.wait(triangles, stage)
         record = record_of(engine, found)
     return Groups(found, triangles, highest, record)
+
+
+def extract_tasks(layout: Layout) -> int:
+    """Tasks of `extract`, if the edges of DN-graphs fit one task, which is usual."""
+    buckets = layout.buckets
+    grown, joined = 2 * buckets, buckets  # trees, and the outlines that they send
+    while (receivers := -(-joined // FAN_IN)) > 1:
+        grown += layout.forward(joined, receivers)
+        joined = receivers
+    trees = grown + layout.forward(joined, 1) + layout.exchange(1, buckets) + layout.peek(4 * buckets)
+    triangles = layout.exchange(buckets, 1) + layout.forward(1, buckets)
+    return trees + buckets + triangles
+
+
+def tracks_tasks(layout: Layout) -> int:
+    """Tasks that give new DN-graphs their tracks (`nightly.track_assignment`): one task numbers all of them."""
+    buckets = layout.buckets
+    return buckets + layout.exchange(buckets, 1) + layout.forward(1, buckets) + layout.peek(buckets)
 
 
 def record_of(engine: TaskEngine, found: Sequence[Future]) -> DenseRecord:

@@ -1,4 +1,7 @@
-"""The stages `read` and `number`: make buckets of clean edges with dense vertex numbers from blocks of rows."""
+"""The stages `read` and `number`: make buckets of clean edges with dense vertex numbers from blocks of rows.
+
+The memory of rows while they are read and cleaned is at the end.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import expm1
 from operator import attrgetter, itemgetter
 from typing import TypeGuard
 
@@ -15,19 +19,21 @@ from numpy.typing import NDArray
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
+from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.ids.identity import Ids
+from ...tasks.ids.order import fits_table
 from ...tasks.ingest import BucketIds
-from ...tasks.ingest.blocks import BlockEdges
+from ...tasks.ingest.blocks import PART_BYTES, BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.numbering import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
-from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
-from ..events import Events
+from ..events import Events, Stage
 from .exchange import exchange, forward, send
+from .layout import Layout
 from .limits import FILL, MOST_BUCKETS, PACKED_ROW_BYTES, SORTED_SHARE
 from .task_engine import Future, TaskEngine
 
@@ -111,6 +117,11 @@ def read(
     return tasks, RowCounts(rows, self_loops, duplicates, left_out.nulls, left_out.filtered, left_out.comments, notes)
 
 
+def read_tasks(layout: Layout) -> int:
+    """Tasks of `read`: a block each, and a look at it."""
+    return layout.blocks + layout.peek(layout.blocks)
+
+
 @dataclass(frozen=True)
 class _BlockCounts:
     rows: int
@@ -145,35 +156,63 @@ def number(
     cleaned = [own for own in facts if isinstance(own, _BlockFacts)]
     if space is MemorySpace.HOST and len(cleaned) == len(facts):
         buckets = max(buckets, _buckets_for([own.numbering_bytes for own in cleaned], engine.capacity))
-    numbers = range(buckets)
     rule = None if source.weights is None else source.weights.repeats
     engine, at = engine.for_tasks(buckets), engine.bucket_workers(buckets)
     with events.stage("number", 2 * buckets) as stage:
         blocks[:], repeated = _unpacked(engine, blocks, packed, space, homes) if any(packed) else (blocks, 0)
         samples = [own.sample for own in cleaned]
-        if any(packed) or every != ingest.sample_interval(source.rows, buckets):
-            every = ingest.sample_interval(source.rows, buckets)
-            samples = engine.peek(blocks, partial(ingest.sample_ids, every=every), homes)
+        if (wanted := ingest.sample_interval(source.rows, buckets)) != every or any(packed):
+            samples = engine.peek(blocks, partial(ingest.sample_ids, every=wanted), homes)
         splitters = ingest.choose_splitters(samples, buckets)
-        sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks], homes)
-        blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks], homes)
-        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in numbers], at)
-        del sent
-        sizes = engine.peek(ids, _sizes_of, at, stage)
-        if source.bipartite == "refuse":
-            _refuse_ids_in_both_columns(source, sum(in_both for _, in_both in sizes))
-        starts = ingest.bucket_starts([vertices for vertices, _ in sizes])
+        ids, starts = _number_ids(engine, stage, source, blocks, homes, splitters, buckets, space)
         answers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(own, starts) for own in ids], at)
         ids = engine.map("ids-alone", ingest.without_requests, [(own,) for own in ids], at)
         pairs = [(block, starts) for block in blocks]
         sent = forward(engine, "numbers", answers, "pairs", ingest.send_pairs, pairs, homes)
         del answers, pairs, blocks[:]
-        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space, rule) for b in numbers], at)
+        tasks = [(bucket, starts, space, rule) for bucket in range(buckets)]
+        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, tasks, at)
         del sent
         merged = engine.peek(edges, attrgetter("duplicates", "refused"), at, stage)
-        if source.weights is not None:
-            _refuse_repeats(engine, source, source.weights, ids, starts, [refused for _, refused in merged])
+        _refuse_repeats(engine, source, ids, starts, [refused for _, refused in merged])
     return Buckets(ids, edges, starts, repeated + sum(duplicates for duplicates, _ in merged))
+
+
+def _number_ids(
+    engine: TaskEngine,
+    stage: Stage,
+    source: Source,
+    blocks: list[Future],
+    homes: Sequence[int],
+    splitters: Ids,
+    buckets: int,
+    space: MemorySpace,
+) -> tuple[list[Future], NDArray[np.int64]]:
+    """[buckets] BucketIds that still have the requests of blocks, and the first number of each bucket.
+
+    Replaces the `blocks` by blocks without ids. `homes` [blocks] are their workers.
+    """
+    at = engine.bucket_workers(buckets)
+    sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks], homes)
+    blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks], homes)
+    ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in range(buckets)], at)
+    del sent
+    sizes = engine.peek(ids, _sizes_of, at, stage)
+    if source.bipartite == "refuse":
+        _refuse_ids_in_both_columns(source, sum(in_both for _, in_both in sizes))
+    return ids, ingest.bucket_starts([vertices for vertices, _ in sizes])
+
+
+def number_tasks(layout: Layout) -> int:
+    """Tasks of `number`."""
+    blocks, buckets = layout.blocks, layout.buckets
+    facts, looks = layout.peek(blocks, known=True), layout.peek(buckets, known=True)
+    if layout.sorted_groups:
+        sort = 1 if buckets == 1 else layout.exchange(layout.sorted_groups, buckets)
+        return facts + sort + 2 * (buckets + looks)  # ids and edges, which are parts of one result
+    ids = layout.exchange(blocks, buckets) + blocks + looks  # and the blocks without ids
+    numbers = layout.exchange(buckets, blocks) + buckets  # and the ids without requests
+    return facts + ids + numbers + layout.forward(blocks, buckets) + looks
 
 
 @dataclass(frozen=True)
@@ -252,14 +291,19 @@ def _unpacked(
     return cleaned, sum(count for count, own in zip(found, facts, strict=True) if own is not None)
 
 
+def sorted_groups(rows: int, capacity: Capacity) -> int:
+    """Groups in which a worker sorts so many packed rows."""
+    room = SORTED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else rows
+    return max(1, math.ceil(rows / max(room, 1)))
+
+
 def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iterator[list[int]]:
     """Groups of blocks of about equally many rows, each of which a GPU sorts in a part of its memory.
 
     `rows` are those of every block, also of others.
     """
     total = sum(rows[block] for block in blocks)
-    room = SORTED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else total
-    groups = max(1, math.ceil(total / max(room, 1)))
+    groups = sorted_groups(total, capacity)
     own: list[int] = []
     done = given = 0
     for block in blocks:
@@ -291,14 +335,13 @@ def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:
 def _refuse_repeats(
     engine: TaskEngine,
     source: Source,
-    weights: Weights,
     ids: Sequence[Future],
     starts: NDArray[np.int64],
     refused: Sequence[tuple[int, ...]],
 ) -> None:
     """Raises InputError for the first edge whose rows have no common weight. `refused` [buckets]."""
-    first = min((own for own in refused if own), default=())
-    if not first:
+    first, weights = min((own for own in refused if own), default=()), source.weights
+    if weights is None or not first:
         return
     *ends, rows = first
     found: dict[int, object] = {}
@@ -323,3 +366,48 @@ def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:
         return 1
     room = max(FILL * capacity.memory_bytes - WORKER_BYTES, MIN_NUMBERING_BYTES) / capacity.threads
     return min(-(-sum(numbering_bytes) // int(room)), MOST_BUCKETS)
+
+
+ROW_BYTES = 50
+"""Memory of a row of integer ids while it is read and cleaned, besides that of an idle worker."""
+HASHED_BYTES = 85
+"""Additional memory for each distinct id of the block, if the ids are too far apart for a lookup table."""
+TEXT_ROW_BYTES = 60
+"""Memory of a row of string ids."""
+TEXT_BYTES = 4.5
+"""Additional memory for each byte of an id, for rows that are coded together. Memory holds both ends at least twice."""
+TEXT_KEPT = 3
+"""Copies in memory of the distinct ids of a block while separately coded parts are merged."""
+
+
+def row_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
+    """Memory of each row of a block of `rows` rows while it is read and cleaned."""
+    if source.kind == "string":
+        text = 2 * rows * graph.id_bytes
+        distinct = distinct_ids(graph, rows) * graph.id_bytes
+        merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
+        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
+    if fits_table(graph.id_span, 2 * rows):
+        return ROW_BYTES
+    return ROW_BYTES + HASHED_BYTES * distinct_ids(graph, rows) / max(rows, 1)
+
+
+def in_parts(source: Source, graph: GraphEstimate, rows: int) -> bool:
+    """Whether the strings of a block are coded part by part and merged. A process keeps the memory that this frees."""
+    return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
+
+
+def distinct_ids(graph: GraphEstimate, rows: int) -> float:
+    """Distinct ids among the ends of some rows: their expected number, or the most that there can be if the graph is
+    known by upper bounds.
+    """
+    among, drawn = graph.vertices.likely, 2 * rows
+    return min(among, drawn) if graph.is_bound else distinct_of(among, drawn)
+
+
+def distinct_of(among: int, drawn: int) -> float:
+    """Expected number of distinct values among `drawn` random draws from `among` values.
+
+    Rows that lie together repeat ids more often, so this is an upper estimate.
+    """
+    return among * -expm1(-drawn / among) if among else 0.0

@@ -17,7 +17,13 @@ from ...tasks.graph import PartitionCounts, build_subgraph, count_triangles, who
 from ..events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets
+from .layout import Layout
 from .task_engine import Future, TaskEngine
+
+
+def partition_tasks(layout: Layout) -> int:
+    """Tasks that send all edges to one worker, as `collect_owned`, and that `triangulate` starts there."""
+    return layout.exchange(layout.buckets, 1) + 3 + layout.peek(1)  # rows, triangles, and the subgraph
 
 
 def triangulate(
@@ -98,6 +104,12 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
     own = list(zip(edges, ranks, strict=True))
     oriented = exchange(engine.for_partitions(space), "ranks", answers, ingest.orient, own, at)
     return OrderedGraph(engine, list(edges), degrees, oriented, vertices, space)
+
+
+def order_tasks(layout: Layout) -> int:
+    """Tasks of `order_by_degree`: degrees, ranks, and their exchanges among the buckets."""
+    buckets = layout.buckets
+    return 2 * layout.exchange(buckets, buckets) + layout.peek(buckets, known=True) + buckets
 
 
 def collect_owned(graph: OrderedGraph, rows_on_host: bool = False) -> Future:

@@ -33,6 +33,7 @@ from ..events import Stage
 from .exchange import exchange, send
 from .extracting import Groups
 from .ingesting import Buckets
+from .layout import Layout
 from .task_engine import Future, TaskEngine, start_behind
 
 
@@ -116,6 +117,11 @@ def collect_results(
     return results
 
 
+def results_tasks(layout: Layout) -> int:
+    """Tasks of `collect_results`, or of those that send λ from groups of shards to the buckets."""
+    return layout.exchange(layout.partitions, layout.buckets)
+
+
 def tables_to_write(buckets: int, files: int, groups: bool) -> int:
     """Writing tasks: for each bucket `files` for edges, `files` for vertices, and one for DN-graphs if any."""
     return (2 * files + groups) * buckets
@@ -189,6 +195,12 @@ def publish_results(
     found_here = engine.gather(summaries)
     counts = {name: sum(getattr(own, name) for own in found_here) for name in ("edges", "vertices")}
     return Published([*engine.gather(written), *dense], **counts, summaries=found_here)
+
+
+def publish_tasks(layout: Layout) -> int:
+    """Tasks of `start_edges` and `publish_results`: names and sums of vertices, three tables, and a summary."""
+    buckets = layout.buckets
+    return 2 * layout.exchange(buckets, buckets) + tables_to_write(buckets, layout.files, groups=True) + buckets
 
 
 def publish_vertices(

@@ -23,6 +23,7 @@ from ...tasks.shards.group_edges import ShardCounts
 from ...tasks.shards.supports import BucketSupports
 from ..events import Events, Stage
 from .exchange import exchange, send
+from .layout import Layout
 from .partitioning import OrderedGraph
 from .task_engine import Future, TaskEngine
 
@@ -114,6 +115,19 @@ def make_batches(sizes: Sequence[int], groups: int) -> list[list[int]]:
         batches[-1].append(b)
         room -= size
     return batches
+
+
+def triangulate_tasks(layout: Layout) -> int:
+    """Tasks of `triangulate_shards`. Each bucket is streamed past each group, in waves of as many batches as there are
+    groups.
+    """
+    groups, buckets = layout.partitions, layout.buckets
+    waves = len(make_batches([layout.edges // max(1, buckets)] * buckets, groups))
+    owned = buckets + layout.exchange(buckets, groups) + layout.peek(buckets)
+    streamed = min(groups, waves) * (buckets + waves) + 2 * groups * waves
+    counted = layout.exchange(groups, buckets) + layout.peek(buckets + groups)
+    sent = layout.exchange(buckets, groups) + 2 * groups + layout.peek(groups)
+    return owned + streamed + counted + sent
 
 
 def positions_in_batches(batches: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -15,15 +15,13 @@ from ..settings.models import ClusterSettings, Settings
 from ..stages.limits import FILL
 
 EDGE_BYTES = 215
-"""Memory of an update for each edge, in this process. Measured: 120 to 171 bytes from changes, 138 (R-MAT 22, 64 M
-edges) to 208 from nothing (actor-collaboration, cnr-2000).
-"""
+"""Memory of an update for each edge, in this process. Measured: up to 208 (actor-collaboration, cnr-2000)."""
 
 PROGRAM_EDGE_BYTES = 80
-"""Memory of vertex programs for each edge in addition. Measured: 55 to 70 bytes (cnr-2000)."""
+"""Memory of vertex programs for each edge in addition. Measured: up to 70 (cnr-2000)."""
 
 ARC_BYTES = 250
-"""The same if they read directions or weights. Measured: 115 to 230 bytes (cnr-2000, ten programs)."""
+"""The same if they read directions or weights. Measured: up to 230 (cnr-2000, ten programs)."""
 
 
 class NotUsable(Exception):

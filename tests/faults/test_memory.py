@@ -216,8 +216,9 @@ def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> No
 
 
 UNPLANNED = """
-from edgemill.pipeline.plan import plan, row_memory
-plan.EDGE_BYTES = plan.COPY_BYTES = plan.VERTEX_BYTES = row_memory.ROW_BYTES = plan.WORKER_BYTES = 1
+from edgemill.pipeline.plan import plan
+from edgemill.pipeline.stages import ingesting
+plan.EDGE_BYTES = plan.COPY_BYTES = plan.VERTEX_BYTES = ingesting.ROW_BYTES = plan.WORKER_BYTES = 1
 plan.WORKER_EDGE_BYTES = plan.WORKER_COPY_BYTES = plan.WORKER_VERTEX_BYTES = 1
 from edgemill.pipeline.cli import main
 main()

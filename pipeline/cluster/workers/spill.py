@@ -99,7 +99,7 @@ def check_limits(error: BaseException) -> None:
 
 
 class ArrayFile:
-    """An array in a file of its own. On another worker that receives it, it is an array in a file there."""
+    """An array in a file of its own. A worker that receives it keeps it in a file of its own folder, too."""
 
     def __init__(self, path: str, dtype: np.dtype[Any], shape: tuple[int, ...], linked: bool) -> None:
         self.path, self.dtype, self.shape = path, dtype, shape
@@ -200,7 +200,7 @@ def withdraw(paths: Sequence[str]) -> None:
 
 
 class SmallArray:
-    """A small array in memory of its own. On another worker that receives it, it is one, too."""
+    """A small array in memory of its own. A worker that receives it keeps it as one, too."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array if array.base is None else array.copy()

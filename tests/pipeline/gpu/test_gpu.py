@@ -141,7 +141,7 @@ def test_out_of_device_memory(tmp_path: Path) -> None:
 
 def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.plan.GPU_EDGE_BYTES", 10**9)
-    monkeypatch.setattr("edgemill.pipeline.plan.gpu_memory.COMPACT_EDGE_BYTES", 10**9)
+    monkeypatch.setattr("edgemill.pipeline.stages.gpu_memory.COMPACT_EDGE_BYTES", 10**9)
     with pytest.raises(
         OutOfRoom,
         match=r"the largest of 1 partitions would need about .* on a GPU of .*: start more workers, each with a GPU of "

@@ -15,12 +15,12 @@ from edgemill.pipeline import OutOfRoom, UsageError
 from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.inputs.input_object import open_input
-from edgemill.pipeline.plan import gpu_memory
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
 from edgemill.pipeline.plan.fit import describe, excess, refuse_if_too_large
-from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
 from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES, MOVED_EDGE_BYTES, Plan
 from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages import gpu_memory
+from edgemill.pipeline.stages.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
 from edgemill.pipeline.stages.limits import GPU_FILL, PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.sources import Source

@@ -23,13 +23,12 @@ from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import plan as plan_module
-from edgemill.pipeline.plan import row_memory
 from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
-from edgemill.pipeline.plan.row_memory import row_bytes
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting, limits
+from edgemill.pipeline.stages.ingesting import row_bytes
 from edgemill.tasks.estimate.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
 
@@ -85,9 +84,9 @@ def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
         assert (plan.graph.id_span > 0) is (name != "text")
         assert plan.reading_bytes == int(4000 * found[name] * plan_module.IN_PROCESS_FACTOR)
         assert replace(plan, capacity=Capacity(1, 1, 0)).reading_bytes == int(4000 * found[name])
-    assert found["near"] == row_memory.ROW_BYTES
-    assert found["apart"] == pytest.approx(found["near"] + row_memory.HASHED_BYTES * 500 / 4000, rel=0.01)
-    assert found["text"] == pytest.approx(row_memory.TEXT_ROW_BYTES + row_memory.TEXT_BYTES * 20, rel=0.02)
+    assert found["near"] == ingesting.ROW_BYTES
+    assert found["apart"] == pytest.approx(found["near"] + ingesting.HASHED_BYTES * 500 / 4000, rel=0.01)
+    assert found["text"] == pytest.approx(ingesting.TEXT_ROW_BYTES + ingesting.TEXT_BYTES * 20, rel=0.02)
 
 
 def test_what_is_read_is_left_to_dask(rows: Path) -> None:
@@ -121,7 +120,7 @@ def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.Mo
         capacity = Capacity(workers, 1, 0, device)
         return planning._rows_per_block(None, source, plan_run(settings, source, capacity).graph, capacity)
 
-    room = int((WORKER_BYTES + 1600 * row_memory.ROW_BYTES) / limits.FILL)
+    room = int((WORKER_BYTES + 1600 * ingesting.ROW_BYTES) / limits.FILL)
     assert most(1, 0) == most(1, 2**40) == 3000
     assert most(1, room) == 1500
     assert most(2, room) == 750
@@ -200,7 +199,7 @@ def test_shards_that_cannot_fit_are_refused(
     rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, more: str
 ) -> None:
     """Even with their rows in files."""
-    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.stages.ingesting.ROW_BYTES", 0)
     settings = make_settings(str(rows), "out", partitions=1)
     plan = plan_run(settings, open_input(settings), Capacity(workers, 2, WORKER_BYTES))
     assert (plan.shards, plan.on_disk) == (2, True)

@@ -16,9 +16,9 @@ from edgemill.pipeline.cluster.engine import Engine, Future
 from edgemill.pipeline.events import Events, Stage
 from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan.choice import make_plan, plan_run
-from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.plan.tasks import Layout
+from edgemill.pipeline.plan.plan import Plan, stage_tasks
 from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages.layout import Layout
 from edgemill.tasks.generate import generate
 
 
@@ -95,9 +95,9 @@ def test_in_one_process(
 def test_they_grow_with_the_buckets_and_by_the_square_of_the_workers() -> None:
     """Of the workers, as a parcel goes from each to each. Where memory is shared there are none."""
     few = Layout(16, 16, 1, 1, workers=4, threads=4, apart=True)
-    assert few.tasks(False) < replace(few, blocks=32, buckets=32).tasks(False) < 2.5 * few.tasks(False)
+    assert stage_tasks(few) < stage_tasks(replace(few, blocks=32, buckets=32)) < 2.5 * stage_tasks(few)
     many = replace(few, blocks=128, buckets=128, workers=32)
-    parcels = many.tasks(False) - replace(many, apart=False).tasks(False)
+    parcels = stage_tasks(many) - stage_tasks(replace(many, apart=False))
     twice = replace(many, blocks=256, buckets=256, workers=64)
-    assert 3 < (twice.tasks(False) - replace(twice, apart=False).tasks(False)) / parcels < 4
-    assert replace(few, apart=False).tasks(False) < few.tasks(False)
+    assert 3 < (stage_tasks(twice) - stage_tasks(replace(twice, apart=False))) / parcels < 4
+    assert stage_tasks(replace(few, apart=False)) < stage_tasks(few)

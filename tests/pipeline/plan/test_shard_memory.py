@@ -9,8 +9,8 @@ import pytest
 
 from drive import order_buckets
 from edgemill.kernels.cpu.shards import ShardGroup
-from edgemill.pipeline.plan import shard_memory as memory
-from edgemill.pipeline.plan.shard_memory import ShardMemory
+from edgemill.pipeline.stages import shard_memory as memory
+from edgemill.pipeline.stages.shard_memory import ShardMemory
 from edgemill.tasks.shards import group_edges, supports
 from shard_edges import buckets_of, shard
 from sharding import ordered, peel_in_groups

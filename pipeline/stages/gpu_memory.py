@@ -40,7 +40,7 @@ PASSING_BYTES = 29
 PASSED_VERTEX_BYTES = 32
 """Bytes of a vertex of the graph while batches are streamed."""
 BATCH_EDGES = 2**22
-"""Edges of a batch, or half of the edges that a group owns if that is more. Equal to `pipeline.stages.sharding`."""
+"""Edges of a batch, or half of the edges that a group owns if that is more. As in `sharding`."""
 LARGEST = 1.1
 """Size of the largest shard over the mean, for up to 16 shards (docs/shards.md)."""
 MOST_LEAVING = 2**22
