@@ -19,7 +19,7 @@ from trials import Trials
 
 GATED = """
 import sys
-from edgemill.pipeline.run import input as run_input
+from edgemill.pipeline.opening import input as run_input
 from edgemill.pipeline.cli import edgemill
 
 open_input = run_input.open_input

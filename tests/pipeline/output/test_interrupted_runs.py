@@ -93,8 +93,8 @@ def test_signals_end_a_run_cleanly(
 
 
 BUSY = """
-from edgemill.pipeline.cli import signals
-signals.AGAIN_SECONDS = 0
+from edgemill.pipeline.cli import running
+running.AGAIN_SECONDS = 0
 def work():
     try:
         print("at work", flush=True)

@@ -597,7 +597,7 @@ COMMAND = "import sys; from edgemill.pipeline.cli import edgemill; edgemill(sys.
 GATED = """
 import sys
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.run import input as run_input
+from edgemill.pipeline.opening import input as run_input
 opened = run_input.open_input
 run_input.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]
 print("ready", flush=True)
