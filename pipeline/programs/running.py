@@ -265,7 +265,7 @@ def _run_to_end(
         states = kept.pause(name, parameters, Paused(states, step, before + spent)).states
 
 
-def _check_delivery(name: str, figures: Sequence[Outcome]) -> None:
+def _check_delivery(name: str, figures: Sequence[ProgramOutcome]) -> None:
     """Raises InternalError if groups have received more or less than they were sent."""
     sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
     if sent != received:
