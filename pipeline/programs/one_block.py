@@ -33,7 +33,8 @@ from ..settings.declared_programs import DeclaredProgram
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
-from .making import TOLD, find_vertices, program_of, record_of
+from .making import TOLD, program_of, record_of
+from .vertices import find_vertices
 
 Values = dict[str, NDArray[Any]]
 """Arrays of a program's state by name, for all vertices."""

@@ -42,9 +42,10 @@ from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
 from ..stages.layout import Layout
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
-from .making import TOLD, Numbers, find_vertices, identity_of, program_of, record_of, topology_limit
+from .making import TOLD, identity_of, program_of, record_of, topology_limit
 from .results import Supports, add_edge_columns, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused
+from .vertices import Numbers, find_vertices
 
 T = TypeVar("T", int, float)
 

@@ -35,8 +35,8 @@ from ..plan.choice import capacity_of, plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.made_of import made_of
 from ..plan.plan import Plan
-from ..programs.making import find_vertices
 from ..programs.saving import KeptPrograms
+from ..programs.vertices import find_vertices
 from ..report.report import import_early
 from ..stages.attributes import join_attributes, with_attributes
 from ..stages.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared, prepare, run_cliques

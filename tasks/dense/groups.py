@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.regroup import mark_within
 from ...kernels.graph import Nested, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
@@ -231,6 +230,8 @@ def dn_edges_among(
 
     `edges` are those of the bucket, `level` [edges] is their λ.
     """
+    from ...kernels.cpu.regroup import mark_within  # loads Numba
+
     chosen = np.where(wanted & groups.is_dn_graph, tree.level, -1).astype(np.int32)
     rows = np.flatnonzero(mark_within(edges, level, tree.nested.vertex, chosen))
     low, (highs, (high,)) = edges.low[rows], order.encode(edges.high[rows])
