@@ -185,10 +185,21 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
     "ids": Table(
-        ("ids", "read", "number", "partition"),
+        ("ids", "one H200, run", "16 cores, run", "of it until numbered", "DuckDB, 16 cores"),
         tuple(
-            (name, *_cells(f"ids/{kind}/{{}}", "", {one: one for one in ("read", "number", "partition")}))
-            for kind, name in (("string", "strings of 21 to 29 bytes"), ("sparse", "integers from the range of int64"))
+            (
+                name,
+                Cell((f"names/{kind}/gpu",), "NVIDIA H200", "one H200"),
+                Cell((f"names/{kind}/cpu",), "Intel Xeon (KVM), 16", "16 cores"),
+                Cell((f"names/{kind}/numbered",), "Intel Xeon (KVM), 16", "16 cores"),
+                Cell((f"names/{kind}/duckdb",), "Intel Xeon (KVM), 16", "DuckDB"),
+            )
+            for kind, name in (
+                ("dense", "0, 1, 2, …"),
+                ("random", "random integers of 63 bits"),
+                ("names", "`user-0001234567`"),
+                ("uuids", "UUIDs as text"),
+            )
         ),
     ),
     "install": Table(
