@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from rich.console import Console, RenderableType
-from rich.measure import Measurement
-from rich.table import Table
-
 from .wording import escaped
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
 
 class EscapedStream:
@@ -115,6 +112,8 @@ _WIDE = 10_000
 
 def print_whole(console: Console, body: RenderableType) -> None:
     """Print `body` at least as wide as its numbers need. A narrow terminal wraps lines; no digit is cut off."""
+    from rich.measure import Measurement
+
     least, width = Measurement.get(console, console.options.update(width=_WIDE), body).minimum, console.width
     console.width = max(width, least)
     console.print(body)
@@ -123,6 +122,8 @@ def print_whole(console: Console, body: RenderableType) -> None:
 
 def grid(*columns: str) -> Table:
     """A table without lines. A column whose name ends in ">" holds numbers: it is right-aligned and does not wrap."""
+    from rich.table import Table
+
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=any(columns), header_style="dim")
     for name in columns:
         number = name.endswith(">")

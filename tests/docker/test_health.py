@@ -13,7 +13,7 @@ import pytest
 from distributed import Scheduler, Worker
 
 from containers import DOCKER
-from edgemill.pipeline.cluster.workers import preload
+from edgemill.pipeline import preload
 
 HERE = "127.0.0.1:0"
 

@@ -178,8 +178,7 @@ def test_plan_prints_the_plan_and_refuses(monkeypatch: pytest.MonkeyPatch, fits:
         return None if fits else errors.OutOfRoom("5 of 4 GiB")
 
     stand_in(monkeypatch, "edgemill.pipeline.plan.choice", make_plan=lambda settings: object())
-    stand_in(monkeypatch, "edgemill.pipeline.plan.fit", refusal=refusal)
-    stand_in(monkeypatch, "edgemill.pipeline.plan.fit", describe=lambda plan: "4 partitions")
+    stand_in(monkeypatch, "edgemill.pipeline.plan.fit", refusal=refusal, describe=lambda plan: "4 partitions")
     result = call("plan", *PATHS)
     assert (result.stdout, result.exit_code) == ("4 partitions\n", code)
     assert result.stderr == ("" if fits else "Error: 5 of 4 GiB\n")

@@ -168,15 +168,15 @@ def test_which_rows_are_numbered_in_parts(source: Source) -> None:
 
 
 def test_a_partition_made_in_parts_has_any_number_of_edges(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)  # also rows that fit at once are too many
     monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
     tight = replace(HERE, device_bytes=int(source.rows * GPU_ROW_BYTES / GPU_FILL) - 2)
-    assert planned(source, tight).fits()
-    refuse_if_too_large(planned(source, tight))
+    for capacity in (tight, HERE):
+        plan = planned(source, capacity)
+        assert plan.ingest_in_parts and plan.fits()
+        refuse_if_too_large(plan)
     with pytest.raises(OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges, over the 2,000"):
-        refuse_if_too_large(planned(source, HERE))
-    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)  # rows that fit at once, but are too many
-    assert planned(source, HERE).ingest_in_parts and planned(source, HERE).fits()
+        refuse_if_too_large(planned(source, processes(1), partitions=1))  # a process of its own makes no parts
 
 
 def test_several_gpus_take_no_compact_rows(source: Source) -> None:

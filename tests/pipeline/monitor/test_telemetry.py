@@ -252,8 +252,8 @@ def test_peeling_shows_edges_settled_of_all_and_no_time_left() -> None:
 def test_a_time_left_is_told_where_it_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     clock, begin = [0.0], datetime.now(UTC).replace(microsecond=0)
     own = SimpleNamespace(now=lambda _: begin + timedelta(seconds=clock[0]), fromisoformat=datetime.fromisoformat)
-    for module in ("events", "display"):
-        monkeypatch.setattr(f"edgemill.pipeline.monitor.{module}.datetime", own)
+    for module in ("events", "monitor.display"):
+        monkeypatch.setattr(f"edgemill.pipeline.{module}.datetime", own)
     display = LiveDisplay(Console(file=io.StringIO(), width=110))
     with Events(display) as events, events.recording(tmp_path / "log.jsonl", {"bounding": {"max_seconds": 90.0}}):
         with events.stage("read", tasks=40) as read:
