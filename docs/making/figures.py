@@ -185,21 +185,26 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
     "ids": Table(
-        ("ids", "one H200, run", "16 cores, run", "of it until numbered", "DuckDB, 16 cores"),
+        ("ids", "run, s"),
         tuple(
-            (
-                name,
-                Cell((f"names/{kind}/gpu",), "NVIDIA H200", "one H200"),
-                Cell((f"names/{kind}/cpu",), "Intel Xeon (KVM), 16", "16 cores"),
-                Cell((f"names/{kind}/numbered",), "Intel Xeon (KVM), 16", "16 cores"),
-                Cell((f"names/{kind}/duckdb",), "Intel Xeon (KVM), 16", "DuckDB"),
-            )
+            (name, Cell((f"names/{kind}/gpu",), H200))
             for kind, name in (
                 ("dense", "0, 1, 2, …"),
                 ("random", "random integers of 63 bits"),
                 ("names", "`user-0001234567`"),
                 ("uuids", "UUIDs as text"),
             )
+        ),
+    ),
+    "names": Table(
+        ("ids", "run, s", "of it until numbered", "DuckDB, s"),
+        (
+            (
+                "`user-0001234567`",
+                *_cells(
+                    "names/names/{}", XEON, {"run, s": "cpu", "of it until numbered": "numbered", "DuckDB, s": "duckdb"}
+                ),
+            ),
         ),
     ),
     "install": Table(
