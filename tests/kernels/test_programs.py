@@ -205,5 +205,5 @@ def test_edges_between_neighbours_of_a_whole_graph() -> None:
 
 
 def test_other_arrays_are_refused() -> None:
-    with pytest.raises(TypeError, match="arrays"):
+    with pytest.raises(TypeError, match="NumPy's and CuPy's arrays"):
         programs.exact_sums([to_foreign(np.zeros(3))])  # type: ignore[list-item]

@@ -164,7 +164,7 @@ def test_bad_parameters_are_refused(kind: str, parameters: dict[str, float], mes
 
 def test_bad_outputs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="empty"):
+    with pytest.raises(UsageError, match="is not empty"):
         generate("star", tmp_path, 1, 0, leaves=1)
     with pytest.raises(UsageError, match="cannot be made a folder"):
         generate("star", tmp_path / "file", 1, 0, leaves=1)

@@ -98,7 +98,7 @@ def test_a_lost_shard(mails: list[RelayedMail]) -> None:
 
 @pytest.mark.parametrize("common", [[], [6, 0, 0, 0] + [0] * 12, [1, 0, 0, 0]])
 def test_letters_of_wrong_sizes_are_refused(mails: list[RelayedMail], common: list[int]) -> None:
-    with pytest.raises(ValueError, match="packet"):
+    with pytest.raises(ValueError, match="a packet with"):
         mails[0].deliver(1, 1, np.array(common, np.uint32), np.zeros(0, np.uint32))
 
 

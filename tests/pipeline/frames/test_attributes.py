@@ -263,7 +263,7 @@ def test_a_run_with_a_frame_of_attributes_again(client: Client, tmp_path: Path) 
     with pytest.raises(UsageError, match="exists"):
         mine(edges, tmp_path / "out", client=client, vertices=frame.assign(size=7), report=False)
     batch = {"insert": pa.table({"src": [3], "dst": [9]}), "client": client}
-    with pytest.raises(UsageError, match="kept"):
+    with pytest.raises(UsageError, match=r"came from a frame, which is not kept: .* as vertices$"):
         update(first, tmp_path / "next", **batch)
     after = update(first, tmp_path / "next", vertices=frame, **batch)
     assert after.attributes.to_arrow()["name"].to_pylist() == [*CLUBS["name"], None]

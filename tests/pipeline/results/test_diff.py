@@ -286,7 +286,7 @@ def test_aligned_blocks(keys: tuple[list[tuple[int, int]], ...], cuts: tuple[int
 def test_a_table_that_is_not_sorted(tmp_path: Path) -> None:
     one = pa.record_batch({"s": [1, 2]})
     for other in (one, pa.record_batch({"s": [2, 3]}), pa.record_batch({"s": [0]})):
-        with pytest.raises(InputError, match="sorted"):
+        with pytest.raises(InputError, match="a table of the result is not sorted"):
             list(aligned_blocks([one, other], [], keys=1))
 
 

@@ -128,7 +128,7 @@ def test_a_temporary_result_goes_with_its_object(rows: Path, client: Client) -> 
     result = mine(rows, client=client)
     path = result.path
     assert result.is_temporary and repr(result).endswith("temporary)") and not (path / "report.html").exists()
-    with pytest.raises(UsageError, match="inside"):
+    with pytest.raises(UsageError, match="is inside it"):
         mine(path / "edges", path, client=client)
     del result
     assert not path.parent.exists()

@@ -363,7 +363,7 @@ def test_a_failure_leaves_what_was_there(
 
     with monkeypatch.context() as patch:
         patch.setattr("edgemill.pipeline.stages.publishing.write_edges", fail)
-        with pytest.raises(Exception, match="gone") as caught:
+        with pytest.raises(Exception, match="the store is gone") as caught:
             run(rows, out, client, overwrite=overwrite)
     assert any(f"{out}/failed.log.jsonl" in note for note in caught.value.__notes__)
     after = everything(out)
@@ -403,7 +403,7 @@ def test_a_failing_put_of_the_manifest(
 
         with monkeypatch.context() as patch:
             patch.setattr(Folder, "write", put)
-            with pytest.raises(UsageError, match="answer"):
+            with pytest.raises(UsageError, match="the answer is lost"):
                 run(rows, out, client, overwrite=True)
         if comes_through:
             assert Result(out).edges.count_rows() == Result(out).manifest.counts.edges

@@ -182,6 +182,6 @@ def test_a_process_that_is_killed(folder: str, way: str) -> None:
 def test_letters_that_are_not_mail() -> None:
     mail = shard_mail.RelayedMail(0, 2, 100, 1)
     for common, own in (([1], []), ([2, 0, 0, 0, 1, 1], []), ([0, 0, 0, 0], [0] * 4 * 201)):
-        with pytest.raises(ValueError, match="packet"):
+        with pytest.raises(ValueError, match="a packet with"):
             mail.deliver(1, 1, np.array(common, np.uint32), np.array(own, np.uint32))
     mail.close()
