@@ -262,7 +262,7 @@ def test_an_edge_in_another_band_ends_the_benchmark(tiny: Graph, monkeypatch: py
         return replace(found, stops=tuple(stop - 1 for stop in found.stops))
 
     monkeypatch.setattr(bands.CountingFilter, "run", late)
-    with pytest.raises(WrongAnswer, match="edges are in another band"):
+    with pytest.raises(WrongAnswer, match=r"edges.*another band"):
         bands.rows_of(tiny, [3], 1)
 
 

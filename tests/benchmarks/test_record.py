@@ -53,7 +53,7 @@ def _run(*arguments: str) -> None:
 def test_refusals(tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="does not have the columns release, date"):
+    with pytest.raises(ValueError, match=r"not have.*columns release, date"):
         record.read(other)
     with pytest.raises(SystemExit, match="needs --release"):
         _run(str(other))

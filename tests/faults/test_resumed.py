@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -212,7 +213,8 @@ def test_another_way_starts_anew(
     out = tmp_path / "out"
     ended(go, out, schedule, plain.moments // 2)
     result = go(out, **other)
-    assert set(refusals(result)) == {f"the checkpoint {place(out)} was made with another {name}"}
+    assert refusals(result)
+    assert all(re.match(rf"the checkpoint {place(out)} .*another {name}$", reason) for reason in refusals(result))
     assert [stage.stage for stage in result.manifest.stages][:3] == ["compile", "restore", "bound"]
     assert result.edges.to_table() == plain.tables[0]
 

@@ -234,7 +234,7 @@ def test_more_vertices_of_a_bucket_than_numbers_are_refused(tmp_path: Path, monk
     monkeypatch.setattr("edgemill.tasks.dense.tree.MAX_LOCAL_EDGES", 6)
     dense.grow_tree(*own)
     monkeypatch.setattr("edgemill.tasks.dense.tree.MAX_LOCAL_EDGES", 5)
-    with pytest.raises(OutOfRoom, match="bucket 0 has 6 vertices with those of its edges, over the 5 allowed; raise"):
+    with pytest.raises(OutOfRoom, match=r"bucket 0 .*6 vertices .*the 5 allowed; raise"):
         dense.grow_tree(*own)
 
 

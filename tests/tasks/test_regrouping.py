@@ -166,5 +166,5 @@ def test_groups_of_other_edges_are_refused(damage: str) -> None:
     changed: dict[str, Any] = {"level": own.level + 1, "edges": own.edges - 6, "vertex": np.full_like(own.vertex, -1)}
     after = {row: k for row, k in before.items() if 7 not in row}
     change = change_of(before, after, forest_of(before))
-    with pytest.raises(InputError, match="the result is damaged: its table hierarchy is not that of its edges"):
+    with pytest.raises(InputError, match=r"the result is damaged: .*table hierarchy .*its edges"):
         regroup(change, replace(own, **{damage: changed[damage]}), len(after))

@@ -277,7 +277,7 @@ def test_row_groups_are_skipped_by_a_long_list(tmp_path: Path) -> None:
 def test_a_type_that_arrow_does_not_compare(tmp_path: Path) -> None:
     half = pa.array([0.5], pa.float16())
     pq.write_table(pa.table({"src": [1], "dst": [2], "half": half}), tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=r"input\.where: Arrow cannot evaluate half > 0\.1: .*; cast the column"):
+    with pytest.raises(UsageError, match=r"input\.where: .*half > 0\.1: .*; cast the column"):
         open_source(str(tmp_path), form=Form(where="half > 0.1"))
 
 

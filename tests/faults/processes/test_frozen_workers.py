@@ -101,7 +101,7 @@ def test_all_workers_of_a_patient_scheduler_are_frozen(
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
         at_task(monkeypatch, 8, lambda: stop(*pids))
-        with pytest.raises(ClusterLost, match=r"no task could run for 2 s .*: none of 2 workers sends heartbeats"):
+        with pytest.raises(ClusterLost, match=r"no task.* 2 s .*none of 2 workers.*heartbeats"):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 2}, **HOW)
         assert not (tmp_path / "out").exists()
     trials("workers freeze", "refused")
@@ -123,7 +123,7 @@ def test_a_gpu_that_no_worker_has(rows: Path, tmp_path: Path) -> None:
     """It is reported at the start of the run."""
     with (
         runs.cluster(n_workers=1, processes=False, threads_per_worker=1) as client,
-        pytest.raises(UsageError, match=r"^device is gpu, and worker .* has none: "),
+        pytest.raises(UsageError, match=r"^device is gpu.*worker .*none: "),
     ):
         mine(rows, tmp_path / "out", client=client, device="gpu")
 
@@ -145,7 +145,7 @@ def test_the_workers_with_gpus_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
         worker: Worker = client.sync(another)
         holding = engine.for_partitions()
         task = holding.submit("task", int)
-        with pytest.raises(ClusterLost, match=r"no task could run for 0\.5 s .*: no worker has the resource GPU"):
+        with pytest.raises(ClusterLost, match=r"no task.* 0\.5 s .*no worker.*GPU"):
             holding.gather([task])
         assert engine.gather([engine.submit("task", int)]) == [0]
         assert engine.on_every_worker(int) == [0]

@@ -489,7 +489,7 @@ def test_what_a_plan_tells_of_bands(rows: Path, monkeypatch: pytest.MonkeyPatch)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(3, 2, 0))
     assert (plan.partitions, plan.shards, plan.band_workers, plan.in_bands) == (1, 0, 3, True)
-    assert plan.reason == "each of 3 workers holds them all and peels bands of λ"
+    assert all(fact in plan.reason for fact in ("each of 3 workers", "bands of λ"))
     known = plan_without_sample(settings, source, Capacity(3, 2, 0))
     assert known is not None
     assert (known.partitions, known.band_workers, known.graph.rows_looked_at) == (1, 3, 0)
@@ -531,7 +531,7 @@ def test_hosts_of_a_plan(rows: Path) -> None:
     source = open_input(settings)
     one = plan_run(settings, source, Capacity(4, 2, 0, hosts=1, host_threads=8))
     assert (one.partitions, one.in_bands) == (1, False)
-    assert one.reason == "one worker holds them all, and uses the 8 cores of its host"
+    assert all(fact in one.reason for fact in ("one worker", "8 cores of its host"))
     two = plan_run(settings, source, Capacity(4, 2, 0, hosts=2, host_threads=4))
     assert (two.partitions, two.band_workers) == (1, 2)
 

@@ -38,7 +38,7 @@ def test_lost_mail_ends_the_run(tmp_path: Path, client: Client, monkeypatch: pyt
     monkeypatch.setattr(exchange, "collect", lose)
     monkeypatch.setattr(Plan, "buckets", 3)
     error = failed(tmp_path, client)
-    assert re.match(r"\d+ rows were sent to receiver \d, and \d+ arrived", error)
+    assert re.match(r"\d+ rows .*to receiver \d, and \d+ arrived", error)
 
 
 @pytest.mark.parametrize("name", ["pairs", "results"])
@@ -56,7 +56,7 @@ def test_mail_of_another_exchange_ends_the_run(
 
     monkeypatch.setattr(exchange, "_receivers", stale)
     error = failed(tmp_path, client)
-    assert re.match(r"receiver \d of the exchange '.* .*' got rows of '.* .*'", error)
+    assert re.match(r"receiver \d .*exchange '.* .*' got rows of '.* .*'", error)
     assert name in error
 
 

@@ -76,8 +76,7 @@ def test_the_next_run_goes_on(
     ended: Callable[..., list[str]], rows: Path, tmp_path: Path, stage: str, kept: str
 ) -> None:
     out = tmp_path / "out"
-    notes = ended(stage, rows, out)
-    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
+    assert any(note.startswith(f"the checkpoint is in {place(out)}: ") for note in ended(stage, rows, out))
     files = sorted(entry.name for entry in place(out).iterdir())
     assert len(files) == 2  # one takes the place of the other
     assert files[0].startswith(f"{kept}-")
@@ -119,7 +118,7 @@ def test_a_run_that_keeps_no_more(ended: Callable[..., list[str]], rows: Path, t
     assert told in notes
     assert not any("the checkpoint is in" in note for note in notes)
     notes = ended("partitioning.triangulate", rows, out)
-    assert f"the checkpoint is in {place(out)}: the same command resumes from it" in notes
+    assert any(note.startswith(f"the checkpoint is in {place(out)}: ") for note in notes)
     assert "partition" not in stages(run(rows, out))
 
 

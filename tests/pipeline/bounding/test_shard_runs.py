@@ -331,7 +331,7 @@ def test_what_a_plan_tells_of_shards(rows: Path) -> None:
     plan = plan_run(settings, source, Capacity(4, 2, 0))
     assert (plan.partitions, plan.shards, plan.method, plan.on_disk) == (3, 6, "peel", False)
     told = lines(plan)
-    assert told["partitions"] == "6 shards in 3 groups: as partitioning.count says"
+    assert all(fact in told["partitions"] for fact in ("6 shards", "3 groups", "partitioning.count"))
     assert "for the largest group, " in told["memory"]
     assert plan_run(settings, source, Capacity(1, 2, 0)).shards == 3
     assert [remedy(plan_run(settings, source, Capacity(own, 2, 0))) for own in (3, 4)] == [
@@ -357,7 +357,8 @@ def test_as_many_groups_as_edges_are_worth(rows: Path, monkeypatch: pytest.Monke
     assert "2 workers" in bands.reason and "bands" in bands.reason
     room = int(bands.worker_bytes / FILL) - 1000
     some = plan_run(settings, source, Capacity(5, 2, room))
-    assert (some.partitions, some.shards, some.reason) == (2, 4, "2 workers are enough for its edges")
+    assert (some.partitions, some.shards) == (2, 4)
+    assert "2 workers are enough" in some.reason
     every = plan_run(settings, source, Capacity(2, 2, room))
     assert (every.partitions, every.reason) == (2, "one for each worker")
     room = int((WORKER_BYTES + some._share_bytes) / FILL) - 1000

@@ -66,9 +66,7 @@ def test_a_day(given: object) -> None:
     ],
 )
 def test_what_is_no_day(given: object) -> None:
-    with pytest.raises(
-        UsageError, match=r"nightly\.date: must be a day such as 2026-11-20, today, yesterday or 25 hours ago \(UTC\)"
-    ):
+    with pytest.raises(UsageError, match=r"nightly\.date: .*2026-11-20, .*25 hours ago \(UTC\)"):
         parse_day(given)
 
 

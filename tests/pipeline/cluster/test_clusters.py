@@ -139,12 +139,12 @@ def test_a_folder_that_nothing_can_be_spilled_to(rows: Path, tmp_path: Path, wor
 
 def test_no_folder_for_temporary_files(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
-    with pytest.raises(UsageError, match=r"the folder for temporary files \(TMPDIR\) cannot be used: No such file"):
+    with pytest.raises(UsageError, match=r"temporary files \(TMPDIR\).*: No such file"):
         mine(rows, tmp_path / "out")
 
 
 def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
-    with pytest.raises(UsageError, match=r"scheduler_file: there is no file .*absent\.json"):
+    with pytest.raises(UsageError, match=r"scheduler_file: .*no file .*absent\.json"):
         mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")
     assert not (tmp_path / "out").exists()
 
@@ -176,7 +176,7 @@ def test_what_is_no_scheduler(two_workers: Client, monkeypatch: pytest.MonkeyPat
     """A worker, a port that accepts connections and sends nothing, and a closed port."""
     worker = next(iter(workers_of(two_workers)))
     with (
-        pytest.raises(UsageError, match=rf"cluster\.scheduler: at {worker} is a Dask worker: name its scheduler"),
+        pytest.raises(UsageError, match=rf"cluster\.scheduler: .*{worker} is a Dask worker"),
         connect(ClusterSettings(scheduler=worker)),
     ):
         pass

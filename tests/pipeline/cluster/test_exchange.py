@@ -86,7 +86,7 @@ def test_a_receiver_gets_one_bundle_of_each_sender_with_all_rows() -> None:
     rows = [part.parts[1].tolist() for part in (first, second)]
     assert received(make_parcel([second, first], [1])) == received(second, first) == rows
     for mail in ([first], [first, first], [first, second, second]):
-        with pytest.raises(InternalError, match=r"receiver 1 of the exchange '' got [123] bundles of 2"):
+        with pytest.raises(InternalError, match=r"receiver 1 .*'' got [123] bundles of 2"):
             received(*mail)
     less = Bundle(1, {1: second.parts[1][:4]}, second.rows)
     with pytest.raises(InternalError, match=r"20.*receiver 1.*14"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_the_exit_code(client: Client, rows: Path, tmp_path: Path, capsys: pytes
         where = ["--output", str(tmp_path / "out"), "--scheduler", address_of(client)]
         edgemill(["run", "--input", str(rows), *where], standalone_mode=True)
     assert code.value.code == 2
-    assert f"has edgemill {OTHER}, and here is edgemill {__version__}" in capsys.readouterr().err
+    assert re.search(rf"edgemill {OTHER}.* here is edgemill {__version__}", capsys.readouterr().err)
 
 
 def test_a_scheduler_of_another_release_is_not_waited_at(
@@ -204,7 +205,8 @@ def test_the_preload_waits_for_the_scheduler(monkeypatch: pytest.MonkeyPatch, tm
         log.removeHandler(said)
         log.setLevel(logging.NOTSET)
     warning, ready = said.texts
-    assert warning.startswith(f"waiting for the scheduler at tcp://127.0.0.1:{port}: Timed out trying to connect")
+    assert warning.startswith("waiting for the scheduler")
+    assert f" tcp://127.0.0.1:{port}: Timed out" in warning
     assert ready.startswith("edgemill's kernels are ready")
 
 

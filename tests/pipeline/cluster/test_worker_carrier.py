@@ -100,7 +100,7 @@ def test_a_letter_of_another_run_or_exchange(client: Client, field: str) -> None
 def test_nobody_comes(client: Client) -> None:
     addresses = addresses_of(client)
     task = client.submit(comes, "nobody", 0, addresses, 0.3, workers=addresses[:1], pure=False)
-    assert task.result() == "ClusterLost: groups 1, 2 of the shards did not connect to the others; run again"
+    assert re.match(r"ClusterLost: groups 1, 2 .*not connect.*; run again$", task.result())
     late = client.submit(comes, "nobody", 1, addresses, 0.3, workers=[addresses[1]], pure=False)
     assert late.result().startswith("ClusterLost: ")
     assert_nothing_left(client)
@@ -184,6 +184,6 @@ def test_a_worker_that_stands_still(processes: Client) -> None:
     finally:
         os.kill(pids[addresses[1]], signal.SIGKILL)
     assert [one.error for one in told] == ["ClusterLost"] * 2
-    assert any("group 1 of the shards sent no heartbeat for 4 seconds" in one.message for one in told)
+    assert any(re.match(r"group 1 .*no heartbeat .*4 seconds", one.message) for one in told)
     del tasks
     assert_nothing_left(processes, [addresses[0], addresses[2]])

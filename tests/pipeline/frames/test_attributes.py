@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_result_without_attributes(tmp_path: Path) -> None:
     assert labels_of(named, ["1", 2]) == ["a", None]
     with pytest.raises(UsageError, match=r"'anna'.*int64"):
         labels_of(named, [1, "anna"])
-    with pytest.raises(UsageError, match="has no table attributes: run again with vertices=…"):
+    with pytest.raises(UsageError, match=r"no table attributes: .* vertices=…"):
         _ = Result(result.path).attributes
 
 
@@ -165,7 +166,7 @@ def test_flags_and_messages(tmp_path: Path) -> None:
     assert Result(tmp_path / "out").attributes.schema.names == ["id", "name"]
     assert ended.stdout.count("Ann & <Co>, bob, cyd, dan") == 1
     shown = call("show", str(tmp_path / "out")).stdout
-    assert "name (5 rows; 2 rows of other ids, 4 vertices without a row)" in shown
+    assert re.search(r"name \(5 rows; 2 rows .*other ids, 4 vertices without", shown)
     (group,) = json.loads(call("show", str(tmp_path / "out"), "--json").stdout)["groups"]
     assert (group["first_members"][0], group["first_labels"][0]) == ("ann", "Ann & <Co>")
     people(file, user=["eve", "ann", "eve", "dan", "eve"])
@@ -175,7 +176,7 @@ def test_flags_and_messages(tmp_path: Path) -> None:
     ended = call("run", "--input", str(rows), "--output", str(tmp_path / "next"), "--vertex-id", "user")
     assert (ended.exit_code, "--vertices" in ended.stderr) == (2, True)
     ended = call(*arguments, "--output", str(tmp_path / "next"), "--set", "input.vertex_columns=[name, name]")
-    assert (ended.exit_code, "must name one or more columns, each once" in ended.stderr) == (2, True)
+    assert (ended.exit_code, "one or more columns, each once" in ended.stderr) == (2, True)
     ended = call(*arguments, "--output", str(file / "out"))
     assert (ended.exit_code, all(fact in ended.stderr for fact in ("--output", f"{file}/out", str(file)))) == (2, True)
 

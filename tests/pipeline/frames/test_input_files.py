@@ -109,7 +109,7 @@ def test_uuids(tmp_path: Path, kind: pa.DataType) -> None:
     check(out, rows)
     for given in (uuid(7), str(uuid(7)), str(uuid(7)).upper(), uuid(7).bytes, uuid(7).hex):
         assert find_vertex(result, given).id == str(uuid(7))
-    with pytest.raises(UsageError, match="is not an id of"):
+    with pytest.raises(UsageError, match="not an id of"):
         find_vertex(result, "7")
     assert groups_of(result, uuid(7))[0].k == 1
     told = command("of", out, uuid(7))

@@ -156,9 +156,9 @@ def test_outputs_that_are_refused(tmp_path: Path) -> None:
     for out, arguments, text in (
         (mine_is_older / "note/out", [], "cannot write in"),
         (rows / "out", [], "is inside the input"),
-        (mine_is_older, [], "exists: choose another, or replace it with --overwrite"),
-        (mine_is_older, ["--overwrite"], "is not an edgemill result, so --overwrite does not replace it"),
-        (tmp_path / "out", ["--partitions", "5000"], "must be auto or a whole number from 1 to 4096, got 5000"),
+        (mine_is_older, [], f"{mine_is_older} exists: "),
+        (mine_is_older, ["--overwrite"], "so --overwrite does not replace"),
+        (tmp_path / "out", ["--partitions", "5000"], "from 1 to 4096, got 5000"),
     ):
         found = run(rows, out, *arguments)
         assert (found.exit_code, text in found.stderr, "Traceback" in found.stderr) == (2, True, False), found.stderr

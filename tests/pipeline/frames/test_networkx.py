@@ -234,13 +234,10 @@ def test_what_networkx_refuses(name: str) -> None:
 def test_why_pagerank_is_left_to_networkx() -> None:
     graph = nx.path_graph(3)
     assert backend.can_run("pagerank", (graph, 0.9), {"tol": 1e-3}) is True
-    assert backend.can_run("pagerank", (graph, 0.9, {0: 1}), {}) == (
-        "edgemill computes PageRank without personalization"
-    )
+    assert "without personalization" in str(backend.can_run("pagerank", (graph, 0.9, {0: 1}), {}))
     graph.edges[0, 1]["weight"] = -2
-    assert backend.can_run("pagerank", (CountedGraph(graph),), {}) == (
-        "edgemill needs weights that are finite and not negative; 'weight' of an edge is not"
-    )
+    why = str(backend.can_run("pagerank", (CountedGraph(graph),), {}))
+    assert all(fact in why for fact in ("finite and not negative", "'weight' of an edge"))
     assert backend.can_run("pagerank", (graph,), {"weight": None}) is True
 
 
@@ -262,10 +259,10 @@ def test_cores_that_take_many_steps() -> None:
 
 def test_small_graphs_are_not_dispatched_automatically() -> None:
     small, large = nx.path_graph(5), nx.path_graph(backend.LEAST_EDGES + 1)
-    assert backend.should_run("triangles", (small,), {}) == "the graph has fewer than 2,000 edges"
+    assert "fewer than 2,000 edges" in str(backend.should_run("triangles", (small,), {}))
     assert backend.should_run("triangles", (), {"G": large}) is True
     assert backend.should_run("triangles", (CountedGraph(small),), {}) is True
-    assert backend.can_run("clustering", (small, None, "weight"), {}) == "edgemill does not support weights"
+    assert "not support weights" in str(backend.can_run("clustering", (small, None, "weight"), {}))
 
 
 def test_import_of_networkx_loads_no_edgemill() -> None:

@@ -149,7 +149,7 @@ def test_comments_and_outer_blanks_are_said_everywhere(tmp_path: Path) -> None:
     manifest = Result(out).manifest
     assert (manifest.counts.rows, manifest.counts.comments) == (3, 2)
     comments, blanks = (note for note in manifest.input.notes if "skipped" in note or "blank" in note)
-    assert f"2 lines were skipped as comments, such as '# made by hand' in {rows}" == comments
+    assert all(fact in comments for fact in ("2 lines", "comments", f"'# made by hand' in {rows}"))
     assert str(rows) in blanks
     assert "input.strip" in blanks
     for note in (comments, blanks):

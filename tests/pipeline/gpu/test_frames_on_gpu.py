@@ -143,7 +143,7 @@ def test_damage_is_reported_without_checksums_in_cudf(cudf: Cudf, tmp_path: Path
     content = bytearray(file.read_bytes())
     content[20] ^= 1
     file.write_bytes(content)
-    with pytest.raises(InputError, match=f"the result is damaged: {file} is not the file that the manifest describes"):
+    with pytest.raises(InputError, match=f"damaged: {file} .*the manifest"):
         Result(folder).edges.to_cudf()
 
 

@@ -144,8 +144,7 @@ def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("edgemill.pipeline.stages.gpu_memory.COMPACT_EDGE_BYTES", 10**9)
     with pytest.raises(
         OutOfRoom,
-        match=r"the largest of 1 partitions would need about .* on a GPU of .*: start more workers, each with a GPU of "
-        r"its own, or use device=.cpu.",
+        match=r"largest of 1 partitions .* GPU of .*: start more workers, .*device=.cpu.",
     ):
         mine(rows, tmp_path / "out", device="gpu", partitions=1)
 

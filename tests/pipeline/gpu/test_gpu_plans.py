@@ -107,7 +107,7 @@ def test_groups_on_request(
 def test_one_gpu_takes_a_graph_that_fits(source: Source) -> None:
     for workers in (processes(4), processes(40)):
         plan = planned(source, workers)
-        assert (plan.partitions, plan.shards, plan.reason) == (1, 0, "one GPU has room for its edges")
+        assert (plan.partitions, plan.shards) == (1, 0) and "one GPU has room" in plan.reason
     assert planned(source, replace(HERE, workers=2)).partitions == 1  # workers of one process have one GPU
     assert planned(source, processes(1)).partitions == 1
 
@@ -145,7 +145,7 @@ def test_rows_are_numbered_in_parts_where_all_at_once_do_not_fit(source: Source)
         assert plan.device_bytes == compact_bytes(plan.edges, closed, vertices, moved=True)
         assert plan.device_bytes < compact_bytes(plan.edges, closed, vertices)
         assert plan.partition_bytes == MOVED_EDGE_BYTES * plan.edges
-        assert told(plan, "device").endswith(f"; rows cleaned and numbered there in {plan.buckets} parts")
+        assert re.search(rf"; rows .*numbered there in {plan.buckets} parts$", told(plan, "device"))
     assert not planned(source, replace(HERE, device_bytes=least - 2)).ingest_on_device
 
 
@@ -175,7 +175,7 @@ def test_a_partition_made_in_parts_has_any_number_of_edges(source: Source, monke
         plan = planned(source, capacity)
         assert plan.ingest_in_parts and plan.fits()
         refuse_if_too_large(plan)
-    with pytest.raises(OutOfRoom, match=r"the largest of 1 partitions would hold about \d,\d{3} edges, over the 2,000"):
+    with pytest.raises(OutOfRoom, match=r"largest of 1 partitions .* \d,\d{3} edges, over the 2,000"):
         refuse_if_too_large(planned(source, processes(1), partitions=1))  # a process of its own makes no parts
 
 
@@ -238,7 +238,7 @@ def test_several_gpus_share_a_graph_that_does_not_fit_one(source: Source, monkey
     assert (shared.partitions, shared.shards, shared.fits()) == (4, 4, True)
     assert "each worker" in shared.reason
     many = planned(source, processes(40, room - 2))
-    assert (many.shards, many.reason) == (32, "the most allowed; of 40 workers the others have none")
+    assert many.shards == 32 and all(fact in many.reason for fact in ("the most allowed", "of 40 workers"))
     alone = planned(source, processes(1, tightest(source, processes(1)) - 2))
     assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
 
@@ -292,7 +292,7 @@ def test_more_halves_than_a_shard_numbers_are_refused(source: Source, monkeypatc
     monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
     plan = planned(source, processes(4), partitions=2)
     assert plan.largest_edges == halves_of_a_shard(round(plan.edges * plan.graph.with_triangles), 2) > 2000
-    with pytest.raises(OutOfRoom, match=r"of 2 groups of shards would hold about \d,\d{3} edges, over the 2,000 allow"):
+    with pytest.raises(OutOfRoom, match=r"of 2 groups .* \d,\d{3} edges, over the 2,000"):
         refuse_if_too_large(plan)
 
 
@@ -308,7 +308,7 @@ def test_plan_text_of_shards(source: Source) -> None:
     assert apart.device_bytes < here.device_bytes < 3 * apart.device_bytes
     for plan in (here, apart):
         assert all(fact in told(plan, "partitions") for fact in ("3 shards", "3 groups", "partitioning.count"))
-        assert told(plan, "tasks").endswith(", and 3 that peel, again after each checkpoint")
+        assert re.search(r", and 3 that peel.* after each checkpoint$", told(plan, "tasks"))
     document = plan_document(apart)
     assert (document["partitions"], document["shards"]) == (3, 3)
     assert document["device_bytes"] == apart.device_bytes

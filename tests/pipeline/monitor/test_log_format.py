@@ -62,7 +62,7 @@ def test_what_is_logged_while_an_event_is_told(tmp_path: Path) -> None:
         logging.getLogger("asyncio").error("%d is no number", "one")  # as Python has it, on stderr, and no more
         told.emit("planned", partitions=Chatty())
     logged, planned = events(stream.getvalue())
-    assert (logged["event"], logged["message"]) == ("log", "cannot read ftp://***@host/x of it")
+    assert logged["event"] == "log" and "ftp://***@host/x" in logged["message"]
     assert (planned["event"], planned["partitions"]) == ("planned", 1)
 
 

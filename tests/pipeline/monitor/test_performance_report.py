@@ -123,9 +123,8 @@ def test_no_result_is_lost(rows: Path, tmp_path: Path, client: Client) -> None:
     heard = Heard("planned", lambda: folder.rename(tmp_path / "moved"))
     result = run(rows, folder / "report.html", client, heard)
     assert runs.column(result, "lambda") == dict.fromkeys(sorted(map(tuple, map(sorted, TWO_TRIANGLES))), 1)
-    assert heard.failed() == [
-        f"monitoring.performance_report: cannot write {folder}/report.html: No such file or directory"
-    ]
+    (told,) = heard.failed()
+    assert re.fullmatch(rf"monitoring\.performance_report: .*{folder}/report\.html: No such file or directory", told)
     assert not list((tmp_path / "moved").iterdir())
 
 
@@ -162,4 +161,5 @@ def test_nobody_waits_for_ever(rows: Path, client: Client, monkeypatch: pytest.M
     monkeypatch.setattr(distributed.performance_report, "__aexit__", hang)
     heard = Heard()
     assert run(rows, rows.parent / "report.html", client, heard).converged
-    assert heard.failed() == ["the Dask scheduler did not answer within 0.2 s"]
+    (told,) = heard.failed()
+    assert "scheduler" in told and "not answer within 0.2 s" in told

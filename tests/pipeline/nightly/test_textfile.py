@@ -93,10 +93,10 @@ def test_names(name: str) -> None:
 
 
 def test_where_no_file_can_be(rows: Path, prom: Path, tmp_path: Path, client: Client) -> None:
-    with pytest.raises(UsageError, match=r"monitoring.textfile .*/none is not a writable folder"):
+    with pytest.raises(UsageError, match=r"monitoring.textfile .*/none .*a writable folder"):
         run(rows, tmp_path / "out", client, tmp_path / "none" / "edgemill.prom")
     prom.mkdir()
-    with pytest.raises(UsageError, match="exists and is not a file"):
+    with pytest.raises(UsageError, match=r"exists .*not a file"):
         run(rows, tmp_path / "out", client, prom)
     assert not (tmp_path / "out").exists()
 

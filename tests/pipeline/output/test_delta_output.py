@@ -319,7 +319,7 @@ def test_inputs_that_do_not_fit(tmp_path: Path, names: tuple[str, str], kind: pa
 def test_tables_of_a_temporary_result(tmp_path: Path) -> None:
     """Tables are written to the named folder only."""
     rows = runs.write_rows(tmp_path / "rows.parquet", combinations(range(4), 2))
-    with pytest.raises(UsageError, match=r"^output.format delta needs a permanent result: name an output, or"):
+    with pytest.raises(UsageError, match=r"^output.format delta .*permanent result: .*an output, or"):
         mine(rows, **DELTA)
     with mine(rows, **DELTA | {"output.delta_path": str(tmp_path / "tables")}) as result:
         check(f"{tmp_path}/tables", result)
@@ -329,7 +329,7 @@ def test_tables_of_a_temporary_result(tmp_path: Path) -> None:
 def test_without_deltalake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "deltalake", None)
     rows = runs.write_rows(tmp_path / "rows.parquet", combinations(range(4), 2))
-    with pytest.raises(UsageError, match=r"output.format delta needs another package: pip install 'edgemill\[delta\]'"):
+    with pytest.raises(UsageError, match=r"output.format delta .*: pip install 'edgemill\[delta\]'"):
         mine(rows, tmp_path / "out", **DELTA)
     assert sorted(os.listdir(tmp_path)) == ["out.failed.log.jsonl", "rows.parquet"]
 

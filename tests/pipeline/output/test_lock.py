@@ -98,7 +98,7 @@ def test_the_lock_of_a_container_is_taken_over_when_flock_is_released(tmp_path: 
     path.write_bytes(CONTAINER.as_json())
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(OutputLocked, match=r"on container, since .*; wait for it to end$"):
+        with pytest.raises(OutputLocked, match=r"on container, since .*; wait for it"):
             lock(tmp_path).take()
     taken = lock(tmp_path)
     assert taken.take() == CONTAINER

@@ -68,7 +68,7 @@ def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkey
         make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, int(plan.worker_bytes / limits.FILL) - 1000)
     )
     assert (plan.in_shards, plan.partitions, plan.shards) == (True, MAX_PARTITIONS, 8 * MAX_PARTITIONS)
-    with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
+    with pytest.raises(UsageError, match=r"partitioning\.count: .* 1 to 4096"):
         make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
 
 
@@ -270,12 +270,12 @@ def test_what_is_told(rows: Path, tmp_path: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
     assert lines["sample"] == "all rows read"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
-    assert lines["partitions"] == "1: one worker holds them all"
-    assert lines["tasks"].endswith(", and 1 that iterates, again after each checkpoint")
+    assert re.match(r"1: one worker ", lines["partitions"])
+    assert re.search(r", and 1 that iterates, .*after each checkpoint$", lines["tasks"])
     assert lines["fits"] == "yes"
     part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
     lines = dict(line.split(maxsplit=1) for line in describe(part).splitlines())
-    assert lines["sample"].startswith("2,048 of 8,192 rows read: the figures are estimates; raise ingest.sample_rows")
+    assert re.match(r"2,048 of 8,192 rows read: .*estimates; raise ingest\.sample_rows", lines["sample"])
     assert re.fullmatch(r"~\d,\d\d0, from \d,\d\d0 to \d,\d\d0", lines["edges"])
 
 
@@ -510,7 +510,7 @@ def test_names_that_are_too_long_or_too_many_for_the_memory_are_refused(tmp_path
         refuse_if_too_large(plan_run(settings, open_input(settings), Capacity(1, 1, memory, in_process=True)))
 
     planned(2**16, 2**30)
-    with pytest.raises(OutOfRoom, match=r"1 of 1 blocks, of up to 200 rows, .*lower ingest\.rows_per_block") as refused:
+    with pytest.raises(OutOfRoom, match=r"1 of 1 blocks, .* 200 rows, .*lower ingest\.rows_per_block") as refused:
         planned(2**16, WORKER_BYTES + 10 * 2**20)
     assert refused.value.exit_code == 7
     with pytest.raises(InputError, match=r"0.*'src'.*1,000,000") as unusable:

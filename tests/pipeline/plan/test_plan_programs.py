@@ -209,9 +209,7 @@ def test_memory_of_programs_counts(rows: Path, monkeypatch: pytest.MonkeyPatch) 
     assert plan.worker_bytes >= plan.programs_bytes > 0
     assert replace(plan, programs=None).programs_bytes == 0
     monkeypatch.setattr(PlannedPrograms, "building_bytes", property(lambda _: 2 * GIB))
-    with pytest.raises(
-        OutOfRoom, match=r"for a block of programs, one of 1, at once and has 1\.00 GiB: start more workers"
-    ):
+    with pytest.raises(OutOfRoom, match=r"block of programs, .*one of 1, .*1\.00 GiB: start more"):
         refuse_if_too_large(plan)
 
 

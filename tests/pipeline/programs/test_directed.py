@@ -86,12 +86,12 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     assert alone.manifest.input.directed and not undirected.manifest.input.directed
     assert runs.flaws(alone.place.url, str(rows)) == []
     told = {check.name: check.detail for check in verify(alone.place.url, str(rows)).checks}
-    assert told["programs"] == f"as the edges say: {', '.join(WITHOUT_SOURCE)}"
+    assert told["programs"].endswith(f": {', '.join(WITHOUT_SOURCE)}") and ";" not in told["programs"]
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
-    assert told["programs"] == (
-        "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
-        "betweenness, clustering, distances, hits, labels, pagerank, strong_components"
-    )
+    checked, unchecked = told["programs"].split("; ")
+    assert checked.endswith(": components, coreness") and unchecked.startswith("not checked without the input")
+    without_directions = "betweenness, clustering, distances, hits, labels, pagerank, strong_components"
+    assert unchecked.endswith(f": {without_directions}")
 
 
 @pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity", "hub", "authority", "strong_component"])
@@ -163,7 +163,7 @@ def test_a_result_of_the_other_kind_is_another(rows: Path, tmp_path: Path) -> No
     mine(rows, tmp_path / "out", programs=("lambda", "pagerank"), **QUIET)
     with pytest.raises(UsageError) as refused:
         mine(rows, tmp_path / "out", programs=("lambda", "pagerank"), directed=True, **QUIET)
-    assert any("directed was false, and is true now" in note for note in refused.value.__notes__)
+    assert any("directed was false, and is true" in note for note in refused.value.__notes__)
 
 
 @pytest.mark.parametrize(

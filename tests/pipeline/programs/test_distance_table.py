@@ -48,7 +48,7 @@ def test_all_pairs(result: Result, rows: Path) -> None:
     assert result.distances.schema.names == ["source", "target", "distance"]
     assert table_of(result) == expected(GRAPH)
     (check,) = (check for check in verify(result.place.url, rows).checks if check.name == "distances")
-    assert check.ok and check.detail.endswith("searches from 58 vertices find the same")
+    assert check.ok and "searches from 58 vertices" in check.detail
     (check,) = (check for check in verify(result.place.url).checks if check.name == "programs")
     assert "not checked" in check.detail
 
@@ -101,6 +101,6 @@ def test_what_is_refused(result: Result, rows: Path, tmp_path: Path, monkeypatch
         mine(rows, tmp_path / "out", programs=("distances",), **HOW)
     assert not (tmp_path / "out").exists()
     small = mine(rows, tmp_path / "out", programs=("components",), **HOW)  # the program does not run
-    with pytest.raises(UsageError, match=r'run again with programs=\["distances"\] and distances=\{"table": True\}'):
+    with pytest.raises(UsageError, match=r'with programs=\["distances"\] and distances=\{"table": True\}'):
         _ = small.distances
     assert "closeness" in package.distances(GRAPH, device="cpu").schema.names

@@ -60,7 +60,7 @@ def test_a_limit_ends_with_5(rows: Path, tmp_path: Path) -> None:
     assert result.manifest.exact and not result.converged
     assert "lambda" in result.edges.schema.names and result.dn_graphs.count_rows() == 1
     told = {check.name: check.detail for check in verify(result.place.url).checks}
-    assert told["programs"] == "as the edges say: none; not checked: coreness"
+    assert told["programs"].endswith(": none; not checked: coreness")
 
 
 def _told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def test_another_parameter_is_another_state(rows: Path, tmp_path: Path, monkeypa
     told = _told(monkeypatch)
     result = mine(rows, tmp_path / "out", **how | {"labels": {"iterations": 1}})
     refused = [own["reason"] for own in told if own["event"] == "checkpoint_refused"]
-    assert refused and all("made with another choice of parameters of labels" in reason for reason in refused)
+    assert refused and all("parameters of labels" in reason for reason in refused)
     assert result.manifest.programs[0].supersteps == 1
 
 
@@ -131,5 +131,5 @@ def test_lost_words_are_noticed(rows: Path, tmp_path: Path, monkeypatch: pytest.
         return found
 
     monkeypatch.setattr(mirrors.Mirrors, "exchange", losing)
-    with pytest.raises(InternalError, match=r"bytes were sent by the groups of coreness, and -?[\d,]+ arrived"):
+    with pytest.raises(InternalError, match=r"bytes were sent .*coreness, and -?[\d,]+ arrived"):
         mine(rows, tmp_path / "out", programs=("coreness",), **QUIET)

@@ -137,7 +137,7 @@ def test_a_trial_gives_the_same(result: Result) -> None:
     found = package.try_program(my_programs.Reach(source=1, most=2), EDGES)
     table = result.vertices.to_table().to_pydict()
     assert found == {name: dict(zip(table["id"], table[f"reach_{name}"], strict=True)) for name in ("hops", "via")}
-    with pytest.raises(UsageError, match="source: no vertex has the id 6"):
+    with pytest.raises(UsageError, match=r"source: no vertex .* 6"):
         package.try_program(my_programs.Reach(source=6), EDGES)
 
 
@@ -148,7 +148,7 @@ def test_a_result_is_up_to_date_until_the_module_changes(
     again = mine(rows, place, **HOW, **REACH)
     assert again.manifest.run == result.manifest.run
     monkeypatch.setattr(declared_programs, "_source_digest", lambda module: "another")
-    with pytest.raises(UsageError, match="the module of the program reach, my_programs:Reach, has changed"):
+    with pytest.raises(UsageError, match=r"program reach, my_programs:Reach, has changed"):
         mine(rows, place, **HOW, **REACH)
 
 
@@ -317,7 +317,7 @@ def test_workers_need_the_module(rows: Path, tmp_path: Path, monkeypatch: pytest
         (address,) = client.scheduler_info()["workers"]
         with pytest.raises(UsageError) as raised:
             mine(rows, tmp_path / "out", client=client, **HOW, **REACH | {"program": ("late_programs:Reach",)})
-        assert f"worker {address}: there is no module late_programs" in str(raised.value)
+        assert f"worker {address}: " in str(raised.value) and "no module late_programs" in str(raised.value)
         runs.assert_nothing_left(client)
 
 

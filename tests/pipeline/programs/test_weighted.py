@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +129,7 @@ def test_certificates_hold_and_wrong_values_break_them(alone: Result, edges: Pat
     detail, _ = check_programs(manifest, result, vertices, arcs)
     assert detail.endswith(": pagerank, components, bfs, sssp")
     detail, _ = check_programs(manifest, result, vertices)
-    assert detail.endswith("not checked without the input, which has directions and weights: pagerank, bfs, sssp")
+    assert re.search(r"not checked without the input.*: pagerank, bfs, sssp$", detail)
     level, distance = (vertices.added[name].to_pylist() for name in ("level", "distance"))
     ids = vertices.ids.to_pylist()
     far = max((value, at) for at, value in enumerate(distance) if value is not None)[1]
@@ -262,7 +263,7 @@ def test_negative_weights_are_refused_where_a_program_forbids_them(tmp_path: Pat
     how: dict[str, Any] = QUIET | {"weight_column": "w"}
     with pytest.raises(InputError, match=r"1.*counted.*0.*-3.*'w'.*2.*3"):
         mine(edges, programs=("lambda", "sssp"), **how | {"sssp.source": 1})
-    with pytest.raises(UsageError, match=r"bfs\.source: 'x' is not a whole number, and the ids of the input are int64"):
+    with pytest.raises(UsageError, match=r"bfs\.source: 'x' is not a whole number.* int64"):
         mine(edges, programs=("lambda", "bfs"), **how | {"bfs.source": "x"})
     assert mine(edges, programs=("lambda", "bfs"), **how | {"bfs.source": 3}).vertices.to_table()[
         "level"

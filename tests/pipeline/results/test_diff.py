@@ -286,7 +286,7 @@ def test_aligned_blocks(keys: tuple[list[tuple[int, int]], ...], cuts: tuple[int
 def test_a_table_that_is_not_sorted(tmp_path: Path) -> None:
     one = pa.record_batch({"s": [1, 2]})
     for other in (one, pa.record_batch({"s": [2, 3]}), pa.record_batch({"s": [0]})):
-        with pytest.raises(InputError, match="a table of the result is not sorted"):
+        with pytest.raises(InputError, match=r"a table .*is not sorted"):
             list(aligned_blocks([one, other], [], keys=1))
 
 
@@ -385,7 +385,7 @@ def test_counts_that_do_not_agree(tmp_path: Path) -> None:
     old, new = (made(tmp_path / name, {(1, 2): 0, (2, 3): 0}) for name in ("old", "new"))
     counts = old.manifest.counts.model_copy(update={"edges": 3})
     old.manifest = old.manifest.model_copy(update={"counts": counts})
-    with pytest.raises(InputError, match="a result is damaged: of 3 and 2 rows"):
+    with pytest.raises(InputError, match=r"damaged: .*3 and 2 rows"):
         diff(old, new)
 
 
@@ -439,7 +439,7 @@ def test_changes_are_written_to_an_object_store(tmp_path: Path, monkeypatch: pyt
         diff(old, bare, changes, overwrite=True)
         assert changes.names() == ["diff.json", "edges.parquet"]
         changes.write("mine", b"")
-        with pytest.raises(UsageError, match="has another file, mine, so overwrite=True does not replace it"):
+        with pytest.raises(UsageError, match=r"another file, mine, .*overwrite=True"):
             diff(old, new, changes, overwrite=True)
         with pytest.raises(UsageError, match="mine exists"):
             diff(old, new, changes.subfolder("mine"), overwrite=True)

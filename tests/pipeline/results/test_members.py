@@ -78,7 +78,7 @@ def test_every_member(
         assert members_of(result, group).to_pylist() == rows_wanted
         assert members_of(result, group, 2).to_pylist() == rows_wanted[:2]
     for row in (top(result) if known else pa.table({})).to_pylist():
-        with pytest.raises(UsageError, match="limit must be at least 1, got 0"):
+        with pytest.raises(UsageError, match=r"limit .*at least 1, got 0"):
             members_of(result, ids[next(e for e, own in ids.items() if own.component == row["id"])], 0)
 
 
@@ -155,7 +155,7 @@ def test_many_members_on_a_terminal(tmp_path: Path) -> None:
     result = made(tmp_path / "out", dict.fromkeys(itertools.combinations(ids, 2), 23), first_id=7)
     ended = call("members", str(result.path), "7")
     assert [line.split()[0] for line in ended.stdout.splitlines()] == ["vertex", *map(str, ids[:20])]
-    assert ended.stderr == "20 of 25 members; --limit 25 lists all\n"
+    assert all(fact in ended.stderr for fact in ("20 of 25 members", "--limit 25"))
     ended = call("members", str(result.path), "7", "--limit", "25")
     assert (len(ended.stdout.splitlines()), ended.stderr) == (26, "")
     assert len(objects(call("members", str(result.path), "7", "--json"))) == 25
@@ -194,12 +194,10 @@ def test_a_group_at_a_level(people: Result) -> None:
     lines = call("of", out, "4", "--level", "1").stdout.splitlines()
     assert lines[0].startswith('vertex 4 (Di "D"): lambda 3')
     assert [line.split()[0] for line in lines[1:]] == ["component", str(around.component)]
-    assert (
-        call("of", out, "6", "--level", "2").stdout.splitlines()[-1]
-        == "The vertex is in no group at level 2: its lambda is 1."
-    )
+    last = call("of", out, "6", "--level", "2").stdout.splitlines()[-1]
+    assert all(fact in last for fact in ("no group", "level 2", "lambda is 1"))
     assert objects(call("of", out, "6", "--level", "2", "--json")) == []
-    with pytest.raises(UsageError, match="level must be at least 0, got -1"):
+    with pytest.raises(UsageError, match=r"level .*at least 0, got -1"):
         group_at(people, 5, -1)
 
 
@@ -218,6 +216,6 @@ def test_damaged_tables_of_members(people: Result) -> None:
         whole = path.read_bytes()
         pq.write_table(change(pq.read_table(path)), path)
         damaged = Result.unpublished(people.place, people.manifest)
-        with pytest.raises(InputError, match=r"damaged: .* (is not in the table of vertices|is not a member of it)"):
+        with pytest.raises(InputError, match=r"damaged: .*not (in the table of vertices|a member of it)"):
             members_of(damaged, group)
         path.write_bytes(whole)

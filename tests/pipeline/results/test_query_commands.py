@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
     result = made(tmp_path / "out", {(-7, -3): 0}, alone=[-9])
     assert call("of", str(result.path), "-7").stdout.splitlines()[0].startswith("vertex -7: lambda 0")
     assert groups_of(result, -9) == []
-    assert "The vertex has no edges, so it is in no group." in call("of", str(result.path), "-9").stdout
+    assert re.search("no edges, .*in no group", call("of", str(result.path), "-9").stdout)
     assert top(result).num_rows == 0
     assert call("top", str(result.path), "--json").stdout == ""
 
@@ -92,16 +93,16 @@ def test_usage_errors_in_python(many: Result, odd: Result) -> None:
         top(many, "id")
     with pytest.raises(UsageError, match=r"count.*1.*0"):
         top(many, count=0)
-    with pytest.raises(UsageError, match=r"5 is not an id of .*: its ids are string"):
+    with pytest.raises(UsageError, match=r"^5 .*not an id .*string"):
         groups_of(odd, 5)
     with pytest.raises(UsageError, match=r"3\.5.*int64"):
         groups_of(many, 3.5)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"a number of [\d,]+ bits is not an id of .*: its ids are int64"):
+    with pytest.raises(UsageError, match=r"a number of [\d,]+ bits .*not an id .*int64"):
         groups_of(many, 10**5000)
-    with pytest.raises(UsageError, match=r"there is no vertex 'x+\.\.\.x+' in"):
+    with pytest.raises(UsageError, match=r"no vertex 'x+\.\.\.x+' in"):
         groups_of(odd, "x" * 100_000)
     assert groups_of(many, np.int64(30)) == groups_of(many, 30) == groups_of(many, "30")
-    with pytest.raises(UsageError, match="is a component that contains others"):
+    with pytest.raises(UsageError, match=r"component that contains others"):
         find_dn_graph(odd, groups_of(odd, "z,2")[0].component)
 
 

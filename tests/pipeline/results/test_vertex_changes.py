@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -123,15 +124,18 @@ def test_edges_and_columns_are_compared_where_both_results_have_them(tmp_path: P
     assert found.vertices.columns[1].largest == (ChangedValue(4, 0.125, 0.126),)
     found = diff(old, alone)
     assert found.edges is None and found.vertices is not None and found.vertices.unchanged == 4
-    assert found.notices == (f"{alone.place} was made without λ: only vertices are compared",)
-    assert diff(open, old).notices == (f"{open.place} did not converge: only vertices are compared",)
+    (notice,) = found.notices
+    assert re.match(f"{alone.place} .*without λ: only vertices ", notice)
+    (notice,) = diff(open, old).notices
+    assert re.match(f"{open.place} did not converge: only vertices ", notice)
     found = diff(plain, new)
     assert found.vertices is None and found.edges is not None
-    assert found.notices == (f"only {new.place} has columns of pagerank: they are not compared",)
-    with pytest.raises(UsageError, match="was made without λ: there is no λ to compare, and no program that both"):
+    (notice,) = found.notices
+    assert re.match(f"only {new.place} .*pagerank: .*not compared$", notice)
+    with pytest.raises(UsageError, match=r"without λ: .*no λ to compare, and no program "):
         diff(plain, alone)
     for wrong in (-1e-9, math.nan, math.inf):
-        with pytest.raises(UsageError, match="tolerance must be a number of at least 0"):
+        with pytest.raises(UsageError, match=r"tolerance .*number of at least 0"):
             diff(old, new, tolerance=wrong)
 
 
@@ -158,7 +162,7 @@ def test_commands_show_columns_without_lambda(tmp_path: Path) -> None:
     assert [line.split() for line in lines if line.startswith("pagerank")] == [
         ["pagerank", "2", "1", "1", "0", "0", "vertex", "1:", "0.25", "→", "0.2"]
     ]
-    assert lines[-1] == "Floats that differ by at most 1e-09 of the larger one are unchanged."
+    assert re.match(r"Floats .* 1e-09 .*unchanged\.$", lines[-1])
     assert ["changed", "2"] in [line.split() for line in lines]
     told = call("diff", tmp_path / "old", tmp_path / "new", "--tolerance", "0.01")
     assert ["changed", "1"] in [line.split() for line in told.splitlines()]

@@ -179,9 +179,9 @@ def test_a_night_from_nothing_goes_on(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"incremental": "auto"}, "was made with another nightly.incremental"),
-        ({"nightly.full_every": 7}, "was made with another nightly.full_every"),
-        ({"nulls": "drop"}, "was made with another input.nulls"),
+        ({"incremental": "auto"}, "another nightly.incremental"),
+        ({"nightly.full_every": 7}, "another nightly.full_every"),
+        ({"nulls": "drop"}, "another input.nulls"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_not_used(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -75,7 +76,7 @@ def is_text(base: Result) -> bool:
 
 def test_a_result_without_state_starts_with_a_full_run(base: Result) -> None:
     made = base.manifest.update
-    assert made is not None and (made.way, made.reason) == ("whole", "the earlier result has no state")
+    assert made is not None and made.way == "whole" and "earlier result has no state" in made.reason
     assert (made.present, made.inserted, made.nights, made.full_run) == (1, 0, 0, base.manifest.run)
     assert_equal(base, cliques(), is_text(base))
 
@@ -378,7 +379,7 @@ def test_directed_programs_are_refused(tmp_path: Path) -> None:
     base = mine(
         rows(cliques()), tmp_path / "base", programs=("lambda", "pagerank"), directed=True, device="cpu", report=False
     )
-    with pytest.raises(UsageError, match="does not keep the directions of its edges, which pagerank may need: run the"):
+    with pytest.raises(UsageError, match=r"not keep the directions .*pagerank .*: run the"):
         update(base, tmp_path / "out", insert=rows({(0, 50)}))
 
 
@@ -402,7 +403,7 @@ def test_all_edges_go_and_come_back(with_programs: Result, tmp_path: Path) -> No
     made = update(empty, tmp_path / "made", insert=rows(edges, text), **own)
     assert_equal(made, edges, text)
     shown = " ".join(CliRunner().invoke(edgemill, ["show", str(made.path)]).output.split())
-    assert "input earlier result and a batch of changes; columns src, dst" in shown and "from Python" not in shown
+    assert re.search("input earlier result and .* changes; columns src, dst", shown) and "from Python" not in shown
 
 
 @pytest.mark.parametrize("what", ["a limit", "directions", "attributes"])

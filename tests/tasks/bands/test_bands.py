@@ -1071,7 +1071,7 @@ def test_a_count_that_changes_on_one_worker(monkeypatch: pytest.MonkeyPatch, bac
         threading.current_thread().name = f"worker {rank}"
         return graph.put(graph.triangles)
 
-    with pytest.raises(InternalError, match=r"the workers' counts of triangles differ at level [1-9]"):
+    with pytest.raises(InternalError, match=r"the workers' counts .*differ at level [1-9]"):
         run_filter(graph, 3, counts=name)
     assert changed
 
@@ -1091,7 +1091,7 @@ def test_removed_triangles_that_are_not_missing(
 
     monkeypatch.setattr(filtering_of(backend), "remove_alone", remove_alone)
     monkeypatch.setattr(WorkerSums, "seconds", lambda sums: 1e9)
-    with pytest.raises(InternalError, match=r"the filter removed [\d,]+ triangles below \d+, and counts fell by"):
+    with pytest.raises(InternalError, match=r"removed [\d,]+ triangles below \d+, .*counts fell by"):
         run_filter(graph, workers)
 
 
@@ -1111,7 +1111,7 @@ def test_lost_triangles_that_are_not_missing(monkeypatch: pytest.MonkeyPatch, ba
         return triangles
 
     monkeypatch.setattr(filtering_of(backend), "remove_share", remove_share)
-    with pytest.raises(InternalError, match=r"the filter removed [\d,]+ triangles below \d+, and counts fell by"):
+    with pytest.raises(InternalError, match=r"removed [\d,]+ triangles below \d+, .*counts fell by"):
         run_filter(graph, 3)
     assert len(changed) == 1
 

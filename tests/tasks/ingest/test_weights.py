@@ -138,9 +138,8 @@ def test_the_row_of_an_unusable_weight_is_named(value: float | None, kind: Any, 
     with pytest.raises(InputError) as refused:
         _ingest(rows, form, (5, 7, 2), str(tmp_path), **ends)
     file = tmp_path / "rows.parquet"
-    assert f"{file}: row 17, counted from 0, has the weight {shown} in column 'weight', for the edge from {ids}" in str(
-        refused.value
-    )
+    for fact in (f"{file}: row 17, counted from 0", f"weight {shown} in column 'weight'", f"edge from {ids}"):
+        assert fact in str(refused.value)
 
 
 def test_rows_of_text_are_counted_from_the_start_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +166,9 @@ def test_types_of_weights(tmp_path: Path) -> None:
         source = open_source(str(tmp_path), form=Form(weights=Weights("weight")))
         assert _weights_of(drive.ingest(source)) == {(u, v): float(w) for u, v, w in rows}
     pq.write_table(table.set_column(2, "weight", [["a", "b"]]), tmp_path / "rows.parquet")
-    with pytest.raises(
-        InputError, match="column 'weight' is string, but weights are integers, floating-point numbers or decimals"
-    ):
+    with pytest.raises(InputError, match=r"column 'weight' is string.* integers, .*or decimals"):
         open_source(str(tmp_path), form=Form(weights=Weights("weight")))
-    with pytest.raises(InputError, match=r"no column 'heft', which input\.weight_column names; it has 'src', 'dst'"):
+    with pytest.raises(InputError, match=r"no column 'heft', .*input\.weight_column.*'src', 'dst'"):
         open_source(str(tmp_path), form=Form(weights=Weights("heft")))
     with pytest.raises(InputError, match=r"input\.weight_column.*'dst'"):
         open_source(str(tmp_path), form=Form(weights=Weights("dst")))

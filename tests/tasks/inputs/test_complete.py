@@ -33,7 +33,7 @@ def test_the_folder_of_the_marker(path: str, folder: str, tmp_path: Path, monkey
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     for given in (path, f"{tmp_path}/{path}", f"file://{tmp_path}/{path}"):
-        with pytest.raises(InputIncomplete, match=r"is not complete: .*_SUCCESS is not there; run again when it is"):
+        with pytest.raises(InputIncomplete, match=r"is not complete: .*_SUCCESS is not there; run again"):
             refuse_unmarked(given, MARKER)
     (tmp_path / folder / MARKER).touch()
     for given in (path, f"{tmp_path}/{path}", f"file://{tmp_path}/{path}"):

@@ -80,7 +80,8 @@ def test_files_without_names_of_columns(tmp_path: Path, name: str) -> None:
     source = open_source(str(tmp_path))
     assert rows(source) == [(1, 2), (2**53 + 1, 3), (-5, 2**62), (7, 7)]
     assert (source.source_column, source.target_column) == ("src", "dst")
-    assert source.notes == (f"{tmp_path / name} has no names of columns in its first line: they are called src, dst",)
+    (note,) = source.notes
+    assert re.match(f"{tmp_path / name} .*no names of columns.*: .* src, dst$", note)
 
 
 def test_a_third_column_without_a_name(tmp_path: Path) -> None:

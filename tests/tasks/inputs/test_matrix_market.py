@@ -255,6 +255,6 @@ def test_the_command_of_a_message_makes_a_file_that_is_read(
 
 def test_the_content_wins_over_the_name_of_a_weak_suffix(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(matrix())
-    with pytest.raises(InputError, match="is a Matrix Market file: read it with --input-format mtx"):
+    with pytest.raises(InputError, match=r"a Matrix Market file: .*--input-format mtx"):
         open_source(str(tmp_path))
     assert len(read(open_source(str(tmp_path / "a.csv"), form=Form(format="mtx")))) == 5

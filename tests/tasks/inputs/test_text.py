@@ -247,7 +247,7 @@ def test_prefixes_and_weights_beside_ids_that_become_text(tmp_path: Path) -> Non
     form = replace(CSV, bipartite="prefix", weights=Weights("w"))
     assert read(tmp_path, form).rows[-2:] == [("src:007", "dst:2"), ("src:1", "dst:3")]
     write(tmp_path, "src,dst,w\n" + "1,2,1\n" * 9 + "7,2,x\n")
-    with pytest.raises(InputError, match=r"a\.csv: line 11: column 'w' has 'x'"):
+    with pytest.raises(InputError, match=r"a\.csv: line 11: .*'w' has 'x'"):
         read(tmp_path, form)
 
 
@@ -375,7 +375,7 @@ def test_layouts_of_real_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_ids_with_outer_blanks_are_counted(tmp_path: Path) -> None:
     write(tmp_path, "src,dst\na, b\nb ,c\nd,e\né,\u00a0é\n")
     (note,) = read(tmp_path).left_out.notes("csv")
-    assert note.startswith("3 ids begin or end with a blank, such as ' b'") or "such as 'b '" in note
+    assert re.match("3 ids .*blank, such as (' b'|'b ')", note)
     assert str(tmp_path / "a.csv") in note
     assert "--set input.strip=true" in note
     stripped = read(tmp_path, replace(CSV, strip=True))

@@ -202,7 +202,7 @@ def test_a_block_ends_when_another_is_lost() -> None:
 
 def test_an_unknown_attribute_lists_the_known_ones() -> None:
     vertices = Vertices({"number": np.arange(3)}, 3, 0)
-    with pytest.raises(AttributeError, match="vertices have number, no rank"):
+    with pytest.raises(AttributeError, match="have number, no rank"):
         _ = vertices.rank
 
 

@@ -160,7 +160,7 @@ def test_a_group_that_leaves_ends_the_others(run: Run, how: str) -> None:
                 assert exchange >= 5
                 raise
 
-    with pytest.raises(ClusterLost, match=r"group \d of the shards (failed|is lost|ended)"):
+    with pytest.raises(ClusterLost, match=r"group \d .*(failed|is lost|ended)"):
         run(work, 3)
     assert len(ended) == 2
     assert max(ended) - left[0] < 10
@@ -345,7 +345,7 @@ def test_a_process_that_is_killed(folders: list[str]) -> None:
         killed = time.monotonic()
         reported = [groups.told(rank) for rank in (0, 2)]
     assert [(one.error, one.left) for one in reported] == [("ClusterLost", [])] * 2
-    assert all("of the shards is lost, or ended before the others" in one.message for one in reported)
+    assert all("is lost, or ended" in one.message for one in reported)
     assert max(one.at for one in reported) - killed < 5
     assert not _left(folders)
 

@@ -164,7 +164,7 @@ def test_headers_that_disagree(word: int) -> None:
         common[word] += 1
         return Packet(common, packet.own)
 
-    with pytest.raises(InternalError, match=r"groups of shards disagree at level 0, with [\d,]+ edges remaining"):
+    with pytest.raises(InternalError, match=r"groups .*disagree at level 0, .*[\d,]+ edges remaining"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
 
 
@@ -191,7 +191,7 @@ def test_groups_that_go_to_different_levels() -> None:
         common[LEVEL] -= 1
         return Packet(common, packet.own)
 
-    with pytest.raises(InternalError, match=r"groups of shards disagree at level [1-9]"):
+    with pytest.raises(InternalError, match=r"groups .*disagree at level [1-9]"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
 
 
@@ -237,7 +237,7 @@ def test_groups_with_other_edges_between_them() -> None:
     common = np.isin(one.low.astype(np.int64) << 32 | one.high, firsts[0].low.astype(np.int64) << 32 | firsts[0].high)
     kept = np.arange(len(one.low)) != np.flatnonzero(common)[0]
     spoiled_edges = replace(one, low=one.low[kept], high=one.high[kept], support=one.support[kept])
-    with pytest.raises(InternalError, match=r"edges in common with group|same edges between them"):
+    with pytest.raises(InternalError, match=r"in common with group|same edges between"):
         run_groups([firsts[0], spoiled_edges])
 
 

@@ -42,7 +42,7 @@ def test_the_live_files_of_the_current_and_of_a_named_version(tmp_path: Path) ->
     assert (source.table.format, source.table.version, source.table.location) == ("delta", 1, str(table))
     assert edges(open_source(str(table), table_version=1)) == edges(source)
     assert edges(open_source(f"file://{table}/", table_version=0)) == sorted(lakes.FIRST)
-    with pytest.raises(UsageError, match=r"has no version 2 \(input.table_version\) to read: its newest version is 1"):
+    with pytest.raises(UsageError, match=r"no version 2 \(input.table_version\).* newest version is 1"):
         open_source(str(table), table_version=2)
 
 
@@ -207,7 +207,7 @@ def test_rows_added_and_rows_deleted(tmp_path: Path) -> None:
     kept = [edge for edge in (*lakes.FIRST, *lakes.SECOND) if edge[0] != 1]
     assert edges(open_source(str(table))) == sorted(kept)
     DeltaTable(table).delete()
-    with pytest.raises(InputAbsent, match=r"Delta table, version 3\) has no file, so no rows"):
+    with pytest.raises(InputAbsent, match=r"Delta table, version 3\) .*no file"):
         open_source(str(table))
 
 
@@ -236,7 +236,7 @@ def test_a_store_that_deltalake_does_not_support(tmp_path: Path) -> None:
 
 def test_a_version_without_a_table(tmp_path: Path) -> None:
     pq.write_table(lakes.rows(lakes.FIRST), tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=r"input.table_version is 0, but input .* is no Delta or Iceberg table"):
+    with pytest.raises(UsageError, match=r"input.table_version is 0.*no Delta or Iceberg table"):
         open_source(str(tmp_path), table_version=0)
 
 

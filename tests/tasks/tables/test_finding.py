@@ -75,7 +75,7 @@ PARTS = [
 @pytest.mark.parametrize(("path", "kind"), PARTS)
 def test_a_part_of_a_table(lake: Path, path: str, kind: str) -> None:
     path = f"{lake}/{path}"
-    with pytest.raises(UsageError, match=rf"takes in files of the {kind}.* table {lake}/.*, some .* may be deleted"):
+    with pytest.raises(UsageError, match=rf"files of the {kind}.* table {lake}/.*, some .* may be deleted"):
         open_source(path)
     with pytest.raises((UsageError, InputError), match=r"may be deleted|Is a directory"):
         list(input_pieces(path, {"source_column": "src", "target_column": "dst"}, live_files(path, None, None)))

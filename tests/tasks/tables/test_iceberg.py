@@ -46,7 +46,7 @@ def test_the_live_files_of_the_current_and_of_a_named_snapshot(tmp_path: Path) -
     assert (source.table.format, source.table.version) == ("iceberg", second)
     assert source.table.location == str(tmp_path / "t")
     assert edges(open_source(str(tmp_path / "t"), table_version=first)) == sorted(lakes.FIRST)
-    with pytest.raises(UsageError, match=rf"has no snapshot 5 \(input.table_version\); its newest are .*{second}"):
+    with pytest.raises(UsageError, match=rf"no snapshot 5 \(input.table_version\).* newest .*{second}"):
         open_source(str(tmp_path / "t"), table_version=5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -351,7 +352,7 @@ def test_wrong_row_count_in_the_manifest(tmp_path: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["outputs"][0]["rows"] += 1
     (out / "manifest.json").write_text(json.dumps(manifest))
-    assert "has 10 rows; the manifest says 11" in failures(verify(out))["files"]
+    assert re.search("10 rows; .*manifest says 11", failures(verify(out))["files"])
 
 
 @pytest.mark.parametrize(
@@ -377,12 +378,12 @@ def test_results_that_cannot_be_checked(tmp_path: Path) -> None:
         verify(tmp_path / "nowhere")
     assert "is not there" in failures(verify(tmp_path))["manifest"]
     out = draft(ROWS, pa.int64()).write(tmp_path / "out")
-    with pytest.raises(InputError, match="no file of the input is there"):
+    with pytest.raises(InputError, match=r"no file .*input"):
         verify(out, tmp_path / "nothing.parquet")
     (tmp_path / "text.parquet").write_text("src,dst\n1,2\n")
-    with pytest.raises(InputError, match="cannot be read as Parquet"):
+    with pytest.raises(InputError, match=r"text\.parquet: cannot be read"):
         verify(out, tmp_path / "text.parquet")
-    with pytest.raises(InputError, match="neither integers, strings nor UUIDs"):
+    with pytest.raises(InputError, match="integers, strings nor UUIDs"):
         verify(out, write_input(tmp_path / "float.parquet", [(0.5, 1.5)], pa.float64()))
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="column 'dst'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -125,7 +126,8 @@ def test_an_unknown_vertex_has_ids_that_follow(served: ExplorerServer) -> None:
     assert ask(served, "vertex", id=" 17 ")[0] == 200
     status, said = ask(served, "vertex", id=-5)
     assert (status, said["next"]) == (404, ["0", "1", "2", "3", "4"])
-    assert ask(served, "vertex", id=4039) == (404, {"error": "there is no vertex 4039", "next": []})
+    status, said = ask(served, "vertex", id=4039)
+    assert (status, said["next"]) == (404, []) and said["error"].endswith("no vertex 4039")
 
 
 @pytest.mark.parametrize("by", ["lambda", "vertices", "edges", "density", "triangles"])
@@ -197,7 +199,7 @@ def test_vertices_by_a_part_of_their_name(named: ExplorerServer, monkeypatch: py
         ("15", 0, 1),
     ]
     status, said = ask(named, "search", text="zzz")
-    assert (status, said) == (404, {"error": "no vertex has 'zzz' in its id or label", "next": []})
+    assert (status, said["next"]) == (404, []) and re.match("no vertex .*'zzz'.* id or label", said["error"])
     status, said = ask(named, "search", text="-7")
     assert (status, said["next"]) == (404, ["1", "2", "3", "4", "15"])
     monkeypatch.setattr(queries, "MOST_MATCHES", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
         mine(pa.table({"src": [1, 2, 1], "dst": [2, 3, 3]}), out, report=False)
         for question in ("result", "dn-graphs", "hierarchy"):
             status, said = ask(served, question)
-            assert (status, said["error"].partition(":")[0]) == (409, "another run has replaced this result")
+            assert status == 409 and re.match("another run .*replaced this result", said["error"])
 
 
 class HTTPClientError(Exception):
@@ -125,5 +126,5 @@ def test_a_cyclic_hierarchy_ends(facebook: Result, monkeypatch: pytest.MonkeyPat
     assert row is not None
     circle = {"component": root, "k": row.k, "parent": root, "vertices": row.vertices, "edges": row.edges}
     monkeypatch.setattr(sorted_table(facebook, "hierarchy"), "row", lambda key: circle)
-    with pytest.raises(InputError, match=r"the result is damaged: .*: component \d+ cannot be the parent"):
+    with pytest.raises(InputError, match=r"the result is damaged: .*: component \d+ .*the parent"):
         queries.path(root)
