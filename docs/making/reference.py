@@ -27,8 +27,7 @@ from edgemill.pipeline.messages import exits
 from edgemill.pipeline.output import manifest
 from edgemill.pipeline.settings.declared_programs import every_shipped, field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
-from edgemill.pipeline.settings.program_sections import section_of
-from edgemill.pipeline.settings.sources import SHORT_NAMES
+from edgemill.pipeline.settings.sources import SHORT_NAMES, section_of
 from edgemill.tasks import errors
 from edgemill.tasks.inputs.formats.input_format import every_format
 from edgemill.tasks.publish.result_columns import EDGES, VERTICES, ResultColumn

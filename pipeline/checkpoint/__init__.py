@@ -1,5 +1,5 @@
 """Checkpoints, from which a later run resumes: the edges, the graph, and the state of bounding.
 
-Start with `checkpoint`. `output.checkpoint_files` has their place, files and indexes; `plan.made_of` has the values
-that a resumed run must have in common. May import `stages`, `cluster`, and what reading and writing share.
+Start with `checkpoint`. `output.checkpoint_files` has their place, files and indexes. May import `stages`, `cluster`,
+and what reading and writing share.
 """

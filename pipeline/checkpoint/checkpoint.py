@@ -11,21 +11,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
 from ...tasks.errors import ClusterLost, UsageError
 from ...tasks.graph import PartitionCounts
+from ...tasks.inputs.sources import Source, SourceFile
 from ...tasks.storage.array_files import DamagedFile, StoredFile
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
 from ..events import Events, Stage
 from ..output.checkpoint_files import Index, checked, checkpoint_place, clear_files, files_at, opened, seal
-from ..settings.models import CheckpointSettings
+from ..settings.models import CheckpointSettings, Settings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import TaskEngine
@@ -412,3 +414,26 @@ def _restore_parts(engine: Engine, files: Mapping[str, Any], options: Mapping[st
         )
         for kind, own in files.items()
     }
+
+
+def made_of_input(settings: Settings, source: Source) -> dict[str, Any]:
+    """Values that determine the edges of an input and their weights, as JSON values by their names in messages."""
+    return {
+        "input": _input(source),
+        "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
+        "input.nulls": settings.input.nulls,
+        "input.where": settings.input.where,
+        "input.bipartite": settings.input.bipartite,
+        "input.directed": settings.input.directed,
+        "weights": None if source.weights is None else list(astuple(source.weights)),
+        "layout of the input": None if source.layout is None else source.layout.facts(),
+    }
+
+
+def _input(source: Source) -> list[list[Any]]:
+    return file_identities(source.files) if source.frame is None else [[digest] for digest in source.frame.sha256]
+
+
+def file_identities(files: Sequence[SourceFile]) -> list[list[Any]]:
+    """Identities of the files, as JSON values. A file without a known version never equals another one."""
+    return [[file.path, file.bytes, list(file.row_groups), file.version or uuid4().hex] for file in files]

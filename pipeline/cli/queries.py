@@ -358,9 +358,9 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, tolerance: flo
     columns of vertex programs changed. DN-graphs are matched by their members. The exit code is 0 whether or not
     anything changed.
     """
-    from ..compare.change_tables import changes_table, columns_table
     from ..compare.diff import diff as compare
     from ..messages.terminal import print_whole
+    from .show import changes_table, columns_table
 
     found = compare(old, new, output, overwrite, tolerance)
     for notice in found.notices:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -16,12 +17,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..compare.diff import Diff
+from ..compare.vertices import ColumnChanges, VertexChanges
 from ..messages.terminal import grid, print_whole
 from ..messages.wording import one_line
 from ..monitor.progress import Progress
 from ..monitor.status import CheckpointStatus, Status
 from ..output.manifest import Counts, Manifest, StreamRecord
-from ..queries.group_tables import distribution, top_of_column
+from ..queries.attributes import as_text
+from ..queries.group_tables import distribution, top_of_column, value_text
 from ..queries.groups import top, with_members
 from ..queries.program_columns import ColumnSummary, facts_text, summaries
 from ..results.result import Result
@@ -494,3 +498,39 @@ def _ago(passed: timedelta) -> str:
 
 def _duration(passed: timedelta) -> timedelta:
     return timedelta(seconds=int(passed.total_seconds()))
+
+
+def changes_table(found: Diff) -> Table:
+    """Counts of changes, a row for each kind of change. The table fits a terminal, whatever the numbers."""
+    given = {"edges": found.edges, "DN-graphs": found.dn_graphs, "vertices": found.vertices}
+    sides = {title: changes for title, changes in given.items() if changes is not None}
+    table = grid("", *(f"{title}>" for title in sides))
+    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "changed", "reshaped"):
+        counts = [getattr(changes, name, None) for changes in sides.values()]
+        if any(count is not None for count in counts):
+            table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, *(f"{count:,}" if title == "DN-graphs" else "" for title in sides))
+    return table
+
+
+def columns_table(found: VertexChanges) -> Table:
+    """The changes of each column of programs. A column without a number has no rows that rose or fell."""
+    names = ("changed", "rose", "fell", "gained", "lost")
+    table = grid("column", *(f"{name}>" for name in names), "largest change")
+    for column in found.columns:
+        counts = (getattr(column, name) for name in names)
+        table.add_row(
+            Text(one_line(column.name)),
+            *("" if count is None else f"{count:,}" for count in counts),
+            Text(one_line(change_text(column))),
+        )
+    return table
+
+
+def change_text(column: ColumnChanges) -> str:
+    """The largest change of a column, or the first one of a column without numbers; empty if there is none."""
+    if not column.largest:
+        return ""
+    first = column.largest[0]
+    return f"vertex {as_text(first.id)}: {value_text(first.old)} → {value_text(first.new)}"

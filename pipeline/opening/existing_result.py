@@ -31,7 +31,7 @@ from ..output.staging import Staging
 from ..results.result import Result
 from ..settings.declared_programs import LAMBDA, names_of
 from ..settings.models import SECTIONS, Settings
-from ..settings.program_sections import sections_of
+from ..settings.sources import sections_of
 from .context import Call
 from .input import frame_record, open_vertices
 

@@ -16,16 +16,16 @@ from ..events import Events
 from ..inputs.input_object import InputObject
 from ..monitor.textfile import reporting_to_textfile
 from ..nightly.night import refuse_other_ids
+from ..opening.checklist import prepared
 from ..opening.context import Call
 from ..opening.existing_result import clear_checkpoint, fingerprint, follow_up
 from ..opening.input import no_triangle, open_vertices, report_input, with_digests
+from ..opening.observers import serve_metrics
 from ..output.manifest import Manifest, write_manifest
 from ..report.report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
 from ..updating.unchanged import Digests, Unchanged, digests_of, take_over_unchanged
-from .observers import serve_metrics
-from .preparing import prepared
 
 if TYPE_CHECKING:
     from ...tasks.attributes import AttributeSource

@@ -1,7 +1,7 @@
 """All settings of a run, by section. `Settings` at the end combines the sections.
 
 A field's docstring is its help, in docs/settings.md and in editors. Units are in the names. The sections of programs
-are made from their classes, for the programs that a run names (`program_sections`).
+are made from their classes, for the programs that a run names (`sources.model_for`).
 """
 
 from __future__ import annotations

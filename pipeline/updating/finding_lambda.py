@@ -30,7 +30,6 @@ from ..events import Events
 from ..opening.context import Call
 from ..opening.reading import edge_column
 from ..output.checkpoint_files import checkpoint_place
-from ..plan.made_of import made_of_input
 from ..stages.task_engine import ThreadedEngine
 from .beginning import Start
 from .deciding import Decision, supports_follow
@@ -188,6 +187,8 @@ class SavedLambda:
     @cached_property
     def _made_of(self) -> dict[str, Any]:
         """Values that determine λ and the numbering of the edges, and how λ is found."""
+        from ..checkpoint.checkpoint import made_of_input  # loads Dask
+
         nightly = self._call.settings.nightly
         return made_of_input(self._call.settings, self._source) | {
             "earlier result": self._start.base.manifest.run,

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.bounding.on_copies import OnCopies
-from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
+from edgemill.pipeline.checkpoint.checkpoint import Checkpoint, file_identities
 from edgemill.pipeline.opening.existing_result import fingerprint
 from edgemill.pipeline.output.checkpoint_files import opened
-from edgemill.pipeline.plan.made_of import _files
 from edgemill.pipeline.settings.models import CheckpointSettings
 from edgemill.tasks.generate import generate
 from edgemill.tasks.inputs.open_source import open_source
@@ -385,7 +384,7 @@ def test_an_input_of_no_known_version_is_like_no_other(rows: Path) -> None:
     """A web server may not report whether a file has changed."""
     source = open_source(str(rows))
     unknown = replace(source, files=tuple(replace(file, version=None) for file in source.files))
-    assert _files(source.files) == _files(source.files)
-    assert _files(unknown.files) != _files(unknown.files)
+    assert file_identities(source.files) == file_identities(source.files)
+    assert file_identities(unknown.files) != file_identities(unknown.files)
     assert fingerprint(source) == fingerprint(source) is not None
     assert fingerprint(unknown) is None

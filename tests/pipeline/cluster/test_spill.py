@@ -267,7 +267,7 @@ def test_results_of_workers_lie_in_files_of_theirs(
         return there, [isinstance(value.parts[0], np.ndarray) for value in bundles]
 
     if not linked:  # as seen from another machine
-        monkeypatch.setattr("edgemill.pipeline.cluster.workers.run_plugins.os.access", lambda *_: False)
+        monkeypatch.setattr("edgemill.pipeline.cluster.session.os.access", lambda *_: False)
     engine = Engine.connect(two_workers, "files", results_in_files=True)
     monkeypatch.undo()
     try:

@@ -17,7 +17,7 @@ from distributed.protocol.serialize import deserialize, serialize
 import drive
 import foreign
 import runs
-from edgemill.pipeline.cluster.workers.run_plugins import register_payloads
+from edgemill.pipeline.cluster.session import register_payloads
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.messages import Bundle, Payload, collect

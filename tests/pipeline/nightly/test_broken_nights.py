@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import runs
 from edgemill.pipeline import InputError, Result, mine
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.opening import checklist
 from edgemill.pipeline.output.lock import FolderLock
-from edgemill.pipeline.run import preparing
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.pointer import pointer_target
 
@@ -396,7 +396,7 @@ def test_a_trace_that_cannot_be_written_changes_nothing(monkeypatch: pytest.Monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(preparing, "keep_failure", full)
+    monkeypatch.setattr(checklist, "keep_failure", full)
     ended = night("19", "--set", "cluster.least_workers=99")
     assert ended.exit_code == 2
     assert len(ended.stderr.splitlines()) == 1 and "least_workers" in ended.stderr

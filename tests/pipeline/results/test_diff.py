@@ -26,9 +26,9 @@ import runs
 import strategies
 from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, mine
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cli.show import changes_table
 from edgemill.pipeline.compare import dn_graphs
 from edgemill.pipeline.compare import edges as edge_changes
-from edgemill.pipeline.compare.change_tables import changes_table
 from edgemill.pipeline.compare.diff import Changes
 from edgemill.pipeline.compare.edges import aligned_blocks
 from edgemill.pipeline.messages.terminal import print_whole

@@ -23,14 +23,14 @@ from ..events import Events
 from ..inputs.input_object import InputObject
 from ..nightly.delta import DeltaTables
 from ..nightly.night import Night
-from ..opening.context import Call
-from ..opening.existing_result import keep_existing, outdated_by, reasons_to_replace
-from ..opening.input import RunInput, open_vertices, refuse_overlap
 from ..output.staging import LOG_NAME, Staging, keep_failure, staging_for
 from ..results.result import Result
 from ..results.series import PreviousResult
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
+from .context import Call
+from .existing_result import keep_existing, outdated_by, reasons_to_replace
+from .input import RunInput, open_vertices, refuse_overlap
 from .observers import check_performance_report
 
 if TYPE_CHECKING:
