@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import pipeline
-from .pipeline import __all__ as __all__
 
-if TYPE_CHECKING:  # the same names, for type checkers, editors and the documentation
+if TYPE_CHECKING:  # for type checkers, editors and the documentation; made by docs/making/keywords.py
     from .pipeline import Best as Best
     from .pipeline import ClusterLost as ClusterLost
     from .pipeline import Column as Column
@@ -72,13 +71,12 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import top as top
     from .pipeline import try_program as try_program
     from .pipeline import update as update
-    from .pipeline.python_api.functions import ProgramFunction, run
-
-    __all__ += ["run"]
+    from .pipeline.python_api.functions import ProgramFunction
+    from .pipeline.python_api.functions import run as run
 
     def __getattr__(name: str) -> ProgramFunction: ...
 else:  # hidden from type checkers, for which any other name is a program
-    __all__ = sorted([*__all__, "run"])
+    __all__ = sorted([*pipeline.__all__, "run"])
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
@@ -90,6 +88,5 @@ else:  # hidden from type checkers, for which any other name is a program
         globals()[name] = value
         return value
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return __all__

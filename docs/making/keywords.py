@@ -1,15 +1,16 @@
-"""Make pipeline/python_api/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
+"""Make what editors and type checkers need as text, since they read source alone. Tests say when it is out of date.
 
 python docs/making/keywords.py
 
-Editors and type checkers read source alone, so the types of the keywords must stand there as text. A test says when
-they are not those of the settings.
+It makes pipeline/python_api/keywords.py from the settings: the keywords of `edgemill.mine`, with their types. And it
+copies the public names in pipeline/__init__.py to package/__init__.py.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,9 @@ from edgemill.pipeline.settings.declared_programs import field_docstrings
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
 
-FILE = Path(__file__).resolve().parents[2] / "pipeline" / "python_api" / "keywords.py"
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "pipeline" / "python_api" / "keywords.py"
+PACKAGE = ROOT / "package" / "__init__.py"
 PATHS = frozenset(
     (
         "checkpoint.path",
@@ -115,12 +118,24 @@ def _formatted(text: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=FILE.parent).stdout
 
 
+def package_with_names() -> str:
+    """The text of package/__init__.py, with the public names of the pipeline."""
+    listed = (ROOT / "pipeline" / "__init__.py").read_text(encoding="utf-8")
+    found = [*re.findall(r"^    from \.\S+ import (\w+) as \1$", listed, re.MULTILINE), "__version__"]
+    names = sorted(found, key=lambda name: (not name[0].isupper(), name.lower()))  # as ruff sorts
+    lines = "".join(f"    from .pipeline import {name} as {name}\n" for name in names)
+    before, start, rest = PACKAGE.read_text(encoding="utf-8").partition("if TYPE_CHECKING:")
+    first, _, rest = rest.partition("\n")
+    rest = re.sub(r"^    from \.pipeline import .*\n", "", rest, flags=re.MULTILINE)
+    return f"{before}{start}{first}\n{lines}{rest}"
+
+
 def main() -> None:
-    """Write the module if it is not what the settings say."""
-    text = made()
-    if FILE.read_text(encoding="utf-8") != text:
-        FILE.write_text(text, encoding="utf-8")
-        print(FILE.relative_to(FILE.parents[2]))
+    """Write each module that is not what it should be."""
+    for file, text in ((FILE, made()), (PACKAGE, package_with_names())):
+        if file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(file.relative_to(ROOT))
 
 
 if __name__ == "__main__":

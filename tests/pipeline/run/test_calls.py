@@ -59,6 +59,10 @@ def test_the_typed_keywords_are_those_of_the_settings() -> None:
     assert {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields} >= maker.PATHS
 
 
+def test_the_public_names_are_those_of_the_pipeline() -> None:
+    assert maker.PACKAGE.read_text(encoding="utf-8") == maker.package_with_names(), "run python docs/making/keywords.py"
+
+
 def test_each_keyword_sets_what_it_names() -> None:
     """One that a single section has, by its own name; others by the name of the command's flag."""
     settings = make_settings("edges", "out", nulls="drop", compression="snappy", partitions=3, rows_per_block=10)
