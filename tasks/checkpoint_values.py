@@ -22,7 +22,7 @@ from .programs.delivery import NamedColumns
 from .programs.running import Pending, ProgramOutcome
 from .shards.gpu.shard import ShardOnGpu
 from .shards.group_edges import ShardEdges
-from .shards.state import Figures, ShardState
+from .shards.peeling import Figures, ShardState
 from .shards.supports import BucketSupports
 from .storage import array_files
 from .storage.array_files import StoredFile

@@ -31,7 +31,7 @@ from ...tasks.storage.atomic import write_new
 from ...tasks.storage.checksums import is_intact, json_object, with_checksum_key
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.own_files import NOT_A_FILE, plain_name, plain_path
-from ...tasks.tables.titles import table_title
+from ...tasks.tables import table_title
 from ..messages.wording import in_json
 from ..settings.setting_names import naming_keywords
 

@@ -17,8 +17,7 @@ from ...tasks.errors import UsageError
 from ...tasks.ids.identity import Ids, Kind
 from ...tasks.programs import EdgeProgram, Program, SourceProgram
 from ...tasks.programs.block import MOST_VERTICES, NO_PATH, PairTable
-from ...tasks.programs.delivery import BucketColumns, NamedColumns
-from ...tasks.programs.edges import collect_edge_columns, send_ends, with_edges
+from ...tasks.programs.delivery import BucketColumns, NamedColumns, collect_edge_columns, send_ends, with_edges
 from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids, send_pairs, write_distances
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableFormat

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import type_name
-from ...tasks.ids.typed import parse_ids
+from ...tasks.ids.id_types import parse_ids
 from ...tasks.ingest.numbering import numbers_of
 from ...tasks.inputs.sources import Source
 from ..settings.models import Settings

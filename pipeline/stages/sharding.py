@@ -16,10 +16,9 @@ from typing import Any
 from ...tasks.device import MemorySpace
 from ...tasks.ingest import OwnedRows
 from ...tasks.messages import Bundle
-from ...tasks.shards import answers, group_edges, supports
-from ...tasks.shards.answers import EdgeIntervals
+from ...tasks.shards import group_edges, supports
 from ...tasks.shards.assignment import ShardAssignment
-from ...tasks.shards.group_edges import ShardCounts
+from ...tasks.shards.group_edges import EdgeIntervals, ShardCounts
 from ...tasks.shards.supports import BucketSupports
 from ..events import Events, Stage
 from .exchange import exchange, send
@@ -220,7 +219,7 @@ def collect_intervals(
     at = engine.partition_workers and engine.partition_workers[: len(rows)]
     sent = send(engine, "send-results", "results", _send_intervals, ends, at)
     at = engine.bucket_workers(len(supports))
-    results = exchange(engine, "results", sent, answers.collect_intervals, [(own,) for own in supports], at)
+    results = exchange(engine, "results", sent, group_edges.collect_intervals, [(own,) for own in supports], at)
     engine.wait(results)
     return results
 
@@ -235,4 +234,4 @@ def _sums(found: BucketSupports) -> tuple[int, int]:
 
 
 def _send_intervals(rows: OwnedRows, state: Any) -> Bundle[EdgeIntervals]:
-    return answers.send_intervals(rows, state.low, state.high)
+    return group_edges.send_intervals(rows, state.low, state.high)

@@ -16,8 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from ...tasks.errors import EdgemillError, StoreLost
-from ...tasks.inputs.digests import file_digests
-from ...tasks.inputs.sources import Source
+from ...tasks.inputs.sources import Source, file_digests
 from ...tasks.publish.writing import OutputFile
 from ...tasks.storage.folders import Folder, folder_at, take_over
 from ...tasks.update.state_index import FOLDER, NoState, carry_state, has_state

@@ -25,7 +25,7 @@ from ..graph import PartitionCounts, Subgraph
 from ..messages import Payload
 from ..shards.assignment import ShardAssignment
 from ..shards.group_edges import ShardEdges
-from ..shards.state import Figures, ShardState
+from ..shards.peeling import Figures, ShardState
 from .peeling import BandState
 
 

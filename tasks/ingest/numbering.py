@@ -21,7 +21,7 @@ from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..errors import InternalError, OutOfRoom
-from ..ids import identity, order, typed
+from ..ids import id_types, identity, order
 from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..inputs.formats.form import Repeats
@@ -284,10 +284,10 @@ def ids_of(numbers: Sequence[int], starts: NDArray[np.int64], id_type: pa.DataTy
     """The ids, for a message, of those vertices `numbers` that are in a bucket, by dense number."""
     first, last = int(starts[own.bucket]), int(starts[own.bucket + 1])
     here = [number for number in numbers if first <= number < last]
-    return dict(zip(here, typed.shown_ids(own.ids, [number - first for number in here], id_type), strict=True))
+    return dict(zip(here, id_types.shown_ids(own.ids, [number - first for number in here], id_type), strict=True))
 
 
 def numbers_of(wanted: Ids, starts: NDArray[np.int64], own: BucketIds) -> NDArray[np.int64]:
     """The dense number of each of the `wanted` ids that is in a bucket, and -1 for others."""
-    position = typed.positions_of(wanted, own.ids)
+    position = id_types.positions_of(wanted, own.ids)
     return np.where(position >= 0, position + starts[own.bucket], -1)

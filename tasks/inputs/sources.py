@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from hashlib import file_digest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..errors import OtherType
+from ..errors import InputError, OtherType
 from ..tables.live import Table
 from ..where.expression import RowFilter
 from .formats.form import Bipartite, Layout, Weights
@@ -19,7 +21,8 @@ from .formats.matrix_market import Matrix, refuse_other_entries
 from .opening import refuse_changed
 
 if TYPE_CHECKING:
-    from ..ids.identity import Kind  # planning a run reads footers only: it must not load what handles ids
+    from ..ids.identity import Kind
+
 
 _MIN_LINE_BYTES = 4
 """Bytes of the shortest line with two ids."""
@@ -342,3 +345,22 @@ def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
     for file, group, _ in block:
         by_file.setdefault(file, []).append(group)
     return tuple(Piece(file, tuple(row_groups)) for file, row_groups in by_file.items())
+
+
+def file_digests(files: Sequence[SourceFile]) -> list[str] | None:
+    """SHA-256 of the content of each file, in as many threads as there are cores; None if a store has one of them.
+
+    Reading from a store costs as much as the rest of a night. Raises InputError for a file that cannot be read.
+    """
+    if any("://" in file.path for file in files):
+        return None
+    with ThreadPoolExecutor(os.cpu_count()) as readers:
+        return list(readers.map(_digest, (file.path for file in files)))
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error

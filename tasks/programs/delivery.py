@@ -5,12 +5,13 @@ exchange 1   send_entries   buckets → blocks: collect_block
 exchange 2   send_state     blocks → buckets: collect_state
 exchange 3   ask_ids        buckets → buckets: answer_ids   (of columns that hold numbers of vertices)
 exchange 4   buckets → buckets: name_columns
+exchange 5   send_ends      buckets → buckets: collect_edge_columns   (of programs with columns of edges)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,12 +23,14 @@ from ..errors import InternalError
 from ..ids import identity, order
 from ..ids.identity import Ids
 from ..ids.order import Ints
+from ..ingest.degrees import BucketDegrees
 from ..ingest.directions import arcs
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
 from .block import Block, Entries, PairTable, build_block, build_whole_block, entries_of
-from .program import Array, View
+from .orders.calls import Calls
+from .program import Array, EdgeProgram, Program, Vertices, View
 from .running import ProgramOutcome
 
 
@@ -210,3 +213,77 @@ def name_columns(
     for name in names:
         columns[name] = np.where(columns[name] < 0, -1, np.searchsorted(number, columns[name]))
     return NamedColumns(found.bucket, columns, ids)
+
+
+@dataclass(frozen=True)
+class EndValues(SizedArrays):
+    """Values of the vertices that are larger ends of another bucket's edges. `len()` is the number of vertices."""
+
+    degree: NDArray[np.int64]
+    """[vertices]"""
+    state: Mapping[str, Array]
+    """[vertices] by name."""
+
+    def __len__(self) -> int:
+        return len(self.degree)
+
+
+@dataclass(frozen=True)
+class EdgeColumns(SizedArrays):
+    """The columns of a program for the edges of one bucket. `len()` is the number of columns."""
+
+    bucket: int
+    columns: Mapping[str, Array]
+    """[edges] by name."""
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def send_ends(found: BucketColumns, degrees: BucketDegrees) -> Bundle[EndValues]:
+    """Bucket → buckets: degrees, and the state of a program, of the vertices that each bucket has as larger ends."""
+    degree = kernels.to_host(degrees.degree)
+    parts = {}
+    for asker, asked in degrees.asked.items():
+        at = kernels.to_host(asked)
+        parts[asker] = EndValues(degree[at], {name: values[at] for name, values in found.columns.items()})
+    return bundle(found.bucket, parts)
+
+
+def collect_edge_columns(
+    program: Program | EdgeProgram,
+    edges: BucketEdges,
+    degrees: BucketDegrees,
+    found: BucketColumns,
+    results: HasSupport,
+    parts: Mapping[int, EndValues],
+) -> EdgeColumns:
+    """The columns of a program for a bucket's edges. `found` is its state, which is empty for an `EdgeProgram`.
+
+    Raises ProgramError for an error of the program, and InternalError unless each larger end has its values.
+    """
+    highs, degree = kernels.to_host(edges.highs), kernels.to_host(degrees.degree)
+    answers = [parts[b] for b in sorted(parts)]
+    if sum(map(len, answers)) != len(highs):
+        raise InternalError(
+            f"bucket {edges.bucket} asked for the values of {len(highs)} vertices and got {sum(map(len, answers))}"
+        )
+    of_low = {"number": np.arange(len(degree)) + edges.first, "degree": degree, **found.columns}
+    of_high = {
+        "number": highs.astype(np.int64),
+        "degree": np.concatenate([np.zeros(0, np.int64), *(part.degree for part in answers)]),
+        **{
+            name: np.concatenate([values[:0], *(part.state[name] for part in answers)])
+            for name, values in found.columns.items()
+        },
+    }
+    low, high = (
+        Vertices(arrays, edges.all_vertices, 0, kernels.to_host(rows))
+        for arrays, rows in ((of_low, edges.low), (of_high, edges.high))
+    )
+    return EdgeColumns(edges.bucket, Calls(program).of_edges(low, high, kernels.to_host(results.support)))
+
+
+def with_edges(named: NamedColumns, edges: EdgeColumns) -> NamedColumns:
+    """The results of a program for a bucket, with those for its edges."""
+    return replace(named, edges=edges.columns)

@@ -28,8 +28,7 @@ from .block import Block, PairTable
 from .orders.asynchronous import run_to_silence
 from .orders.calls import is_shipped
 from .orders.state import BlockState, check_weights
-from .orders.synchronous import Limits, run_in_step
-from .orders.windows import facts_of
+from .orders.synchronous import Limits, facts_of, run_in_step
 from .program import Array, Found, OneBlockGraph, Program
 from .streaming import place_block
 

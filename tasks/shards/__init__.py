@@ -1,8 +1,8 @@
 """Peeling of a graph that is stored once, on any number of groups of shards that run in step.
 
-May import `kernels`, `tasks.storage`, `tasks.ids`, `tasks.graph` and `tasks.ingest`. Start with `peeling`, the loop
-that every group runs. `state` has what a group starts and ends with, and `carriers` what takes its packets to other
-groups. `supports` counts triangles, `group_edges` brings edges to their groups; `answers` returns λ.
+May import `kernels`, `tasks.storage`, `tasks.ids`, `tasks.graph`, `tasks.ingest` and `tasks.publish`. Start with
+`peeling`, the loop that every group runs, and the state in which a group stops or ends. `carriers` take its packets to
+other groups. `supports` counts triangles; `group_edges` brings edges to their groups, and their λ back.
 """
 
 from .assignment import first_shards
@@ -11,8 +11,7 @@ from .file_allocator import FileAllocator
 from .gpu.groups import peel_groups_on_gpu
 from .gpu.shard import ShardOnGpu
 from .group_edges import ShardEdges
-from .peeling import peel_shards
-from .state import Figures, ShardState
+from .peeling import Figures, ShardState, peel_shards
 from .warm import warm_shards, warm_shards_on_gpu
 
 __all__ = [

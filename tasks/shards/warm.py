@@ -15,7 +15,7 @@ from ...kernels.runtime.threads import kernel_threads
 from ..device import MemorySpace, move_arrays
 from ..ingest.degrees import OrientedEdges
 from ..messages import collect
-from . import answers, group_edges, supports
+from . import group_edges, supports
 from .assignment import ShardAssignment
 from .carriers.carrier import MemoryCarrier
 from .gpu.groups import peel_groups_on_gpu
@@ -46,10 +46,11 @@ def warm_shards_on_gpu() -> int:
                 for carrier in carriers:
                     carrier.close()
             sent = [
-                answers.send_intervals(one.rows, state.low, state.high) for one, state in zip(own, states, strict=True)
+                group_edges.send_intervals(one.rows, state.low, state.high)
+                for one, state in zip(own, states, strict=True)
             ]
             for b, found in enumerate(by_bucket):
-                total += kernels.total(answers.collect_intervals(found, collect(b, sent)).low)
+                total += kernels.total(group_edges.collect_intervals(found, collect(b, sent)).low)
     return total
 
 

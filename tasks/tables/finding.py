@@ -1,10 +1,14 @@
-"""Whether an input is a table. Single files of a table and tables of other formats are refused."""
+"""Whether an input is a table, by the folders and files that mark one.
+
+Single files of a table and tables of other formats are refused.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -15,11 +19,10 @@ from fsspec.implementations.local import LocalFileSystem
 from ..errors import UsageError
 from ..storage.folders import file_system
 from ..storage.stores import store_errors
+from . import TITLES
 from .delta import delta_files
-from .iceberg import iceberg_files
+from .iceberg import METADATA, iceberg_files
 from .live import Format, LiveFiles, path_of
-from .marks import METADATA, formats_at, roots_in
-from .titles import TITLES
 
 _LISTERS = 16
 """Folders that are listed in parallel."""
@@ -142,3 +145,57 @@ def _above(path: str) -> Iterator[str]:
     first = 2 if separator or not parts[0] else 1
     for length in range(len(parts) - 1, first - 1, -1):
         yield scheme + separator + "/".join(parts[:length])
+
+
+_FOLDERS: Mapping[str, str] = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
+"""Folder inside the folder of a table → format of the table."""
+
+_INSIDE = re.compile(rf"(.*)/(?:(_delta_log|\.hoodie)(?:/.*)?|metadata/{METADATA.pattern})", re.DOTALL)
+
+_PROBES = 16
+"""Folders that are looked for in parallel. Each takes two short requests in an object store."""
+
+
+def formats_at(filesystem: Any, folders: Sequence[str], path: str) -> list[set[str]]:
+    """[folders] the table formats of each folder. A folder that cannot be read has none; `path` is for messages.
+
+    A folder `metadata` inside of a folder is listed; else the cost for each folder is constant. Raises StoreLost, and
+    UsageError for missing credentials.
+    """
+    probes = [(folder, mark) for folder in folders for mark in _FOLDERS]
+    if not probes:
+        return []
+
+    def probe(one: tuple[str, str]) -> bool:
+        with store_errors("list", path):
+            return _is_marked(filesystem, *one)
+
+    with ThreadPoolExecutor(min(_PROBES, len(probes))) as pool:
+        answers = dict(zip(probes, pool.map(probe, probes), strict=True))
+    return [{name for mark, name in _FOLDERS.items() if answers[folder, mark]} for folder in folders]
+
+
+def roots_in(names: Iterable[str]) -> dict[str, str]:
+    """Folder of a table → its format, of all tables in a listing of files and folders."""
+    roots: dict[str, str] = {}
+    for name in names:
+        if "/_delta_log" in name or "/.hoodie" in name or ".metadata.json" in name:  # fast: most names match none
+            found = _INSIDE.fullmatch(name)
+            if found is not None:
+                roots[found[1]] = _FOLDERS[found[2] or "metadata"]
+    return roots
+
+
+def _is_marked(filesystem: Any, folder: str, mark: str) -> bool:
+    marked = f"{folder.rstrip('/')}/{mark}"
+    try:
+        look = (
+            filesystem.isdir if "http" in filesystem.protocol else filesystem.info
+        )  # a web server has information on any path
+        there = bool(look(marked))
+        if not there or mark != "metadata":
+            return there
+        names = filesystem.ls(marked, detail=False)
+    except (OSError, ValueError):
+        return False
+    return any(METADATA.fullmatch(str(name).rpartition("/")[2]) for name in names)

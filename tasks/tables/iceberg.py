@@ -16,13 +16,15 @@ from ..errors import EdgemillError, InputAbsent, InputError, UsageError
 from ..storage.passwords import without_passwords
 from ..storage.stores import store_errors
 from .live import Column, LiveFiles, Table, path_of
-from .marks import METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
+
+METADATA = re.compile(r"[^/]+\.metadata\.json(\.gz)?")
+"""Names of metadata files."""
 
 _HINT = "version-hint.text"
 _NUMBERED = re.compile(r"(v?)(\d+)(?:-[^/]*?)?(?:\.gz)?\.metadata\.json(?:\.gz)?")

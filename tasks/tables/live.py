@@ -11,7 +11,7 @@ import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import InputError
-from .titles import table_title
+from . import table_title
 
 Format = Literal["delta", "iceberg"]
 

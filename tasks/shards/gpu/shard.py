@@ -21,7 +21,7 @@ from ....kernels.gpu_shards import Address, ShardSums
 from ....kernels.runtime.sizes import SizedArrays
 from ...errors import ClusterLost, InternalError
 from ..group_edges import ShardEdges
-from ..state import Figures
+from ..peeling import Figures
 
 if TYPE_CHECKING:
     from ....kernels.gpu.shards.mail import DirectMail, HostMail, RelayedMail, ShardMailbox

@@ -23,9 +23,8 @@ from edgemill.pipeline.updating import beginning, deciding
 from edgemill.pipeline.updating.planning import UpdatePlan, plan_update
 from edgemill.pipeline.updating.unchanged import Digests, digests_of, is_same
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.inputs.digests import file_digests
 from edgemill.tasks.inputs.open_source import open_source
-from edgemill.tasks.inputs.sources import SourceFile
+from edgemill.tasks.inputs.sources import SourceFile, file_digests
 
 CLIQUES = [(9 * c + u, 9 * c + v) for c in range(4) for u, v in combinations(range(8), 2)]
 OPTIONS: dict[str, Any] = {"device": "cpu", "incremental": "auto", "programs": "lambda,components"}

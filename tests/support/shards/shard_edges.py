@@ -14,7 +14,7 @@ from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.ingest.numbering import BucketEdges
 from edgemill.tasks.publish.lambda_columns import BucketResults
-from edgemill.tasks.shards import answers, group_edges, supports
+from edgemill.tasks.shards import group_edges, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
 from edgemill.tasks.shards.supports import SortedEdges, send_edges, sort_edges
 
@@ -55,9 +55,9 @@ class Sharded:
     def collect(self, states: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[BucketResults]:
         """λ of owned edges, by group, to the buckets."""
         return exchange(
-            (answers.send_intervals(own.rows, *state) for own, state in zip(self.groups, states, strict=True)),
+            (group_edges.send_intervals(own.rows, *state) for own, state in zip(self.groups, states, strict=True)),
             len(self.supports),
-            lambda b, mail: answers.collect_intervals(self.supports[b], mail),
+            lambda b, mail: group_edges.collect_intervals(self.supports[b], mail),
         )
 
 

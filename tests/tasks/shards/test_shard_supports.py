@@ -18,7 +18,7 @@ from edgemill.kernels.cpu.shards import Cut, triangles
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.errors import InternalError, OutOfRoom
-from edgemill.tasks.shards import answers, supports
+from edgemill.tasks.shards import group_edges, supports
 from edgemill.tasks.shards.assignment import ShardAssignment
 from edgemill.tasks.shards.supports import EdgeStream, sort_edges
 from oracles import brute_force_support, simple_edges
@@ -187,7 +187,7 @@ def test_intervals_come_back(sharded: Sharded) -> None:
 
 def test_known_lambda_travels_once(sharded: Sharded) -> None:
     states = [(low, low.copy()) for low, _ in states_of(sharded)]
-    for part in answers.send_intervals(sharded.groups[0].rows, *states[0]).parts.values():
+    for part in group_edges.send_intervals(sharded.groups[0].rows, *states[0]).parts.values():
         assert part.low is part.high
     for results in sharded.collect(states):
         assert results.low is results.high
@@ -195,22 +195,22 @@ def test_known_lambda_travels_once(sharded: Sharded) -> None:
 
 def test_every_edge_has_one_answer(sharded: Sharded) -> None:
     states = states_of(sharded)
-    sent = [answers.send_intervals(own.rows, *state) for own, state in zip(sharded.groups, states, strict=True)]
+    sent = [group_edges.send_intervals(own.rows, *state) for own, state in zip(sharded.groups, states, strict=True)]
     mail = {g: own.parts[0] for g, own in enumerate(sent)}
     counts = sharded.supports[0]
-    answers.collect_intervals(counts, mail)
+    group_edges.collect_intervals(counts, mail)
     one = mail[0]
-    fewer = answers.EdgeIntervals(one.row[1:], one.low[1:], one.high[1:])
-    twice = answers.EdgeIntervals(np.append(one.row[1:], one.row[1]), one.low, one.high)
+    fewer = group_edges.EdgeIntervals(one.row[1:], one.low[1:], one.high[1:])
+    twice = group_edges.EdgeIntervals(np.append(one.row[1:], one.row[1]), one.low, one.high)
     for wrong in (fewer, twice):
         with pytest.raises(InternalError, match="not one for each"):
-            answers.collect_intervals(counts, {**mail, 0: wrong})
+            group_edges.collect_intervals(counts, {**mail, 0: wrong})
     open_edge = supports.BucketSupports(0, counts.support.copy())
     open_edge.support[one.row[0]] = 0
     with pytest.raises(InternalError, match="not one for each"):
-        answers.collect_intervals(open_edge, mail)
+        group_edges.collect_intervals(open_edge, mail)
     with pytest.raises(InternalError, match="has λ of"):
-        answers.send_intervals(sharded.groups[0].rows, states[0][0][1:], states[0][1][1:])
+        group_edges.send_intervals(sharded.groups[0].rows, states[0][0][1:], states[0][1][1:])
 
 
 def test_lost_counts_are_noticed() -> None:

@@ -18,7 +18,7 @@ from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.tasks.device import MemorySpace, map_arrays
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.publish.lambda_columns import BucketResults
-from edgemill.tasks.shards import answers, supports, warm
+from edgemill.tasks.shards import group_edges, supports, warm
 from edgemill.tasks.shards.assignment import ShardAssignment
 from shard_edges import Edge, Sharded, buckets_of, shard
 
@@ -95,7 +95,7 @@ def test_known_lambda_travels_once() -> None:
     with foreign.with_kernels():
         low = foreign.to_foreign(lambdas(here)[0][0])
         for ends in ((low, low), (low, low + np.int32(0))):
-            (part,) = answers.send_intervals(here.groups[0].rows, *ends).parts.values()
+            (part,) = group_edges.send_intervals(here.groups[0].rows, *ends).parts.values()
             assert part.low is part.high
             assert kernels.on_host(part.low)
 
@@ -105,9 +105,9 @@ def test_an_answer_that_is_missing() -> None:
     with foreign.with_kernels():
         there = shard(elsewhere(graph), 1, 1, 1, MemorySpace.DEVICE, MemorySpace.DEVICE)
         rows = map_arrays(there.groups[0].rows, lambda array: array[1:])
-        part = answers.send_intervals(rows, rows.row, rows.row).parts[0]
+        part = group_edges.send_intervals(rows, rows.row, rows.row).parts[0]
         with pytest.raises(InternalError, match=r"3.*2.*arrived"):
-            answers.collect_intervals(there.supports[0], {0: part})
+            group_edges.collect_intervals(there.supports[0], {0: part})
 
 
 @pytest.mark.parametrize("groups", [1, 2])
