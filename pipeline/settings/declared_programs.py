@@ -44,7 +44,6 @@ GROUP = "edgemill.programs"
 """Group of entry points of installed programs."""
 
 _SHIPPED = Path(__file__).resolve().parents[2] / "tasks" / "programs" / "shipped"
-_ROOM = f"{__name__.rpartition('.pipeline.')[0]}.tasks.programs.shipped"
 _PLACE = re.compile(r"(?:([a-z][a-z0-9_]*)=)?([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 _KINDS = {"float64": "double", "float32": "float"}
 """Type of a state's array → alias of the Arrow type, if it has another name."""
@@ -200,12 +199,10 @@ def shipped_names() -> tuple[str, ...]:
 @cache
 def shipped(name: str) -> DeclaredProgram:
     """A program of edgemill by its name."""
-    module = importlib.import_module(f"{_ROOM}.{name}")
-    (kind,) = (
-        one
-        for key, one in vars(module).items()
-        if isinstance(one, type) and one.__module__ == module.__name__ and not key.startswith("_") and _is_program(one)
-    )
+    from ...tasks.programs.shipped import shipped_class
+
+    kind = shipped_class(name)
+    assert kind is not None
     return DeclaredProgram(name, f"{kind.__module__}:{kind.__qualname__}", kind)
 
 

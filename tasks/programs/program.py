@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.graph import InRows
+from ..verify.program_checks import CheckByArcs, CheckByEdges
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
@@ -251,6 +252,11 @@ class Program(ABC):
     cost: ClassVar[Cost | None] = None
     """What a plan predicts its seconds from; None if they are not known before it runs."""
 
+    check: ClassVar[CheckByEdges | CheckByArcs | None] = None
+    """How `edgemill verify` checks the columns of a program of edgemill, by code that shares nothing with the program;
+    None if it does not.
+    """
+
     constant: ClassVar[tuple[str, ...]] = ()
     """Names of arrays of the state that do not change: `apply` leaves them out."""
 
@@ -450,6 +456,9 @@ class EdgeProgram(ABC):
 
     columns: ClassVar[Mapping[str, Column]] = {}
     """What is said of these columns, by name."""
+
+    check: ClassVar[CheckByEdges | CheckByArcs | None] = None
+    """As for `Program`."""
 
     by_support: ClassVar[bool] = False
     """As for `Program`: edges have no weights here."""

@@ -1,43 +1,13 @@
-"""Checks of the columns of programs, with NumPy alone.
-
-Components and cores are checked by the edges of the result. Columns that depend on directions or weights are checked by
-the edges of the input, as the result stores neither; those of undirected graphs without weights by either.
-"""
+"""Which check the columns of each program of a result get: the one that the program's class declares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from ..storage.folders import Folder
-from ..tables.live import LiveFiles
-from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, check_strong_components, ids_at
-from .reading import Flaw, Int, positions, read_file, reject, table_files
-from .tables import EdgeTable, VertexTable, edge_at
-from .triangles import orient, triangles
-
-ROUNDING = 1e-12
-"""Tolerance for sums of ranks that are added in another order."""
-
-SEARCHED_ARCS = 10**7
-"""Most arcs, times sources, for which all searches are repeated."""
-SEARCHED = 16
-"""Vertices that are searched from in larger graphs."""
-
-Check = Callable[[EdgeTable, VertexTable, Mapping[str, Any]], None]
-ArcCheck = Callable[[Arcs, VertexTable, Mapping[str, Any]], None]
-
-
-def arcs_known(
-    manifest: dict[str, Any], vertices: VertexTable, path: str | None, live: LiveFiles | None
-) -> Arcs | None:
-    """The edges of the input, if it is given and has directions or weights, which the result does not have."""
-    has_more = manifest["input"].get("directed") or manifest["input"].get("weights") is not None
-    return arcs_of_input(path, manifest, vertices, live) if path is not None and has_more else None
+from .arcs import Arcs, arcs_of
+from .program_checks import CheckByArcs, CheckByEdges
+from .reading import Flaw
+from .tables import EdgeTable, VertexTable
 
 
 def check_programs(
@@ -51,21 +21,23 @@ def check_programs(
     checked: list[str] = []
     left: list[str] = []
     hidden: list[str] = []
+    from ..programs.shipped import shipped_class  # loads the kernels of programs, which no check uses
+
     known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
     for record in manifest["programs"]:
         name = record["name"]
-        is_weighted = name == "sssp" or bool(record["parameters"].get("weighted"))
-        ended = record["converged"] or name == "labels"
+        kind = shipped_class(name)
+        check = None if kind is None else kind.check
         try:
-            if name in _BY_EDGES and ended:
-                _BY_EDGES[name](edges, vertices, record)
+            if isinstance(check, CheckByEdges) and record["converged"]:
+                check.run(edges, vertices, record)
                 checked.append(name)
-            elif name not in _BY_ARCS or not ended:
+            elif not isinstance(check, CheckByArcs) or not (record["converged"] or check.repeats_supersteps):
                 left.append(name)
-            elif known is None or (is_weighted and known.weight is None):
+            elif known is None or (known.weight is None and check.needs_weights_for(record)):
                 hidden.append(name)
             else:
-                _BY_ARCS[name](known, vertices, record)
+                check.run(known, vertices, record)
                 checked.append(name)
         except (LookupError, TypeError, ValueError, OverflowError) as error:  # of what the manifest says of it
             raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
@@ -73,331 +45,3 @@ def check_programs(
     if hidden:
         others += f"; not checked without the input, which has directions and weights: {', '.join(hidden)}"
     return f"as the edges say: {', '.join(checked) or 'none'}{others}", True
-
-
-def _components(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Propagate the smallest vertex along edges, with pointer jumping."""
-    least = np.arange(len(vertices.ids))
-    while True:
-        before = least.copy()
-        np.minimum.at(least, edges.source, before[edges.target])
-        np.minimum.at(least, edges.target, before[edges.source])
-        least = least[least]
-        if np.array_equal(least, before):
-            break
-    _compare_ids(vertices, "weak_component", least)
-
-
-def _similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """From the supports, which are checked before, and the degrees."""
-    degree = np.bincount(np.concatenate([edges.source, edges.target]), minlength=len(vertices.ids)).astype(np.float64)
-    common, d, e = edges.support.astype(np.float64), degree[edges.source], degree[edges.target]
-    expected = {"jaccard": common / (d + e - common), "cosine": (common + 2) / (np.sqrt(d + 1) * np.sqrt(e + 1))}
-    for name in record["edge_columns"]:
-        found, own = edges.added[name].to_numpy(), expected[name]
-        if found.dtype != np.float64:
-            raise Flaw(f"edges: {name} is {found.dtype}, not float64")
-        wrong = np.flatnonzero(~(np.abs(found - own) <= ROUNDING))
-        if len(wrong):
-            at = int(wrong[0])
-            raise Flaw(f"{edge_at(edges, vertices, at)}: {name} says {found[at]}, but is {own[at]}")
-
-
-def _labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Repeat all supersteps, by sorting and counting labels. A neighbour with edges in both directions counts twice:
-    an undirected edge is two arcs, and each counts once.
-    """
-    ends, others = np.concatenate([arcs.source, arcs.target]), np.concatenate([arcs.target, arcs.source])
-    label = np.arange(len(vertices.ids))
-    for _ in range(record["supersteps"]):
-        got = label[others]
-        by = np.lexsort((got, ends))
-        at, labels = ends[by], got[by]
-        starts = np.flatnonzero(np.diff(at, prepend=-1) | np.diff(labels, prepend=-1))
-        count = np.diff(starts, append=len(at))
-        best = np.lexsort((labels[starts], -count, at[starts]))
-        first = np.flatnonzero(np.diff(at[starts][best], prepend=-1))
-        label = label.copy()
-        label[at[starts][best][first]] = labels[starts][best][first]
-    _compare_ids(vertices, "label", label)
-
-
-def _coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Peel the vertices of smallest degree."""
-    ends, others = _both_directions(edges)
-    degree = np.bincount(ends, minlength=len(vertices.ids))
-    core = np.zeros(len(vertices.ids), np.int64)
-    left, level = np.ones(len(vertices.ids), np.bool_), 0
-    while left.any():
-        level = max(level, int(degree[left].min()))
-        removed = left & (degree <= level)
-        core[removed] = level
-        left &= ~removed
-        gone = removed[others]
-        degree -= np.bincount(ends[gone], minlength=len(degree))
-        kept = left[ends] & left[others]
-        ends, others = ends[kept], others[kept]
-    found = _numbers(vertices, "coreness")
-    reject(found != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {found[at]}")
-
-
-def _clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Count the arcs opposite to each vertex in each triangle."""
-    size = max(1, len(vertices.ids))
-    low, high = np.minimum(arcs.source, arcs.target), np.maximum(arcs.source, arcs.target)
-    pairs, times = np.unique(low * size + high, return_counts=True)
-    source, target = pairs // size, pairs % size
-    graph = orient(source, target, len(vertices.ids))
-    degree = np.bincount(source, minlength=len(vertices.ids)) + np.bincount(target, minlength=len(vertices.ids))
-    vertex, times = np.argsort(degree, kind="stable"), times[graph.edge]
-    links = np.zeros(len(vertices.ids), np.int64)
-    for one, other, third in triangles(graph):
-        ends = graph.low[one], graph.high[one], graph.high[other]
-        for end, opposite in zip(ends, (third, other, one), strict=True):
-            np.add.at(links, vertex[end], times[opposite])
-    share = links / np.maximum(degree * (degree - 1), 1)
-    found = _numbers(vertices, "clustering")
-    reject(found != share, lambda at: f"vertex {vertices.name(at)} has the clustering {share[at]}, not {found[at]}")
-
-
-def _pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """One more superstep must change ranks by less than the tolerance. With `iterations`, repeat all supersteps."""
-    found, parameters = _numbers(vertices, "pagerank"), record["parameters"]
-    damping, size = float(parameters["damping"]), len(found)
-    weight = arcs.weight if parameters.get("weighted") and arcs.weight is not None else np.ones(len(arcs.source))
-    out = np.bincount(arcs.source, weight, minlength=size)
-    starts = np.full(size, 1 / max(size, 1))
-    if parameters.get("personal"):
-        starts = np.zeros(size)
-        starts[ids_at(vertices, parameters["personal"])] = 1 / len(parameters["personal"])
-
-    def step(rank: NDArray[np.float64]) -> NDArray[np.float64]:
-        sent = np.where(out > 0, rank, 0) / np.where(out > 0, out, 1)
-        got = np.bincount(arcs.target, weights=sent[arcs.source] * weight, minlength=size)
-        stepped: NDArray[np.float64] = (1 - damping) * starts + damping * (got + rank[out == 0].sum() * starts)
-        return stepped
-
-    if parameters["iterations"] is None:
-        expected, most = step(found), parameters["tolerance"] + ROUNDING
-    else:
-        expected, most = starts, ROUNDING
-        for _ in range(record["supersteps"]):
-            expected = step(expected)
-    moved = float(np.abs(expected - found).sum())
-    if not moved <= most:
-        raise Flaw(f"ranks are off by {moved:.3g} in all, over {most:.3g}")
-
-
-def _hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """The values of the last superstep follow from the others. These follow from them but for what the tolerance
-    allows: twice what hubs or authorities that changed by it send, as a share of what all send. With `iterations`,
-    repeat all supersteps.
-    """
-    size, steps, parameters = len(vertices.ids), record["supersteps"], record["parameters"]
-    ends, values = (arcs.source, arcs.target), [_numbers(vertices, "hub"), _numbers(vertices, "authority")]
-
-    def computed(what: int, value: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """The hubs (0) or authorities (1) that follow from the others, and what these send."""
-        got = np.bincount(ends[what], weights=value[ends[1 - what]], minlength=size)
-        return got / (got.sum() or 1.0), float(got.sum())
-
-    last = steps % 2
-    if parameters["iterations"] is not None:
-        expected = [(np.bincount(arcs.source, minlength=size) > 0) / max(size, 1), np.zeros(size)]
-        for step in range(steps):
-            expected[1 - step % 2], _ = computed(1 - step % 2, expected[step % 2])
-        allowed = [ROUNDING, ROUNDING]
-    else:
-        (newest, _), (others, sent) = computed(last, values[1 - last]), computed(1 - last, values[last])
-        expected = [others, newest] if last else [newest, others]
-        most = int(np.bincount(ends[last], minlength=size).max(initial=0))
-        slack = 2 * most * parameters["tolerance"] / (sent or 1.0)
-        allowed = [ROUNDING + slack * (what != last) for what in (0, 1)]
-    for name, found, own, most_off in zip(("hub", "authority"), values, expected, allowed, strict=True):
-        off = float(np.abs(found - own).sum())
-        if not off <= most_off:
-            raise Flaw(f"hub and authority: {name} is off by {off:.3g} in all, over {most_off:.3g}")
-
-
-def _betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
-    all pairs at distance d, as so many vertices are between them on each shortest path.
-    """
-    found, total, parameters = _numbers(vertices, "betweenness"), len(vertices.ids), record["parameters"]
-    wrong = ~(found >= 0) | (found > 0) & (vertices.degree < 2)
-    reject(wrong, lambda at: f"vertex {vertices.name(at)} has the betweenness {found[at]}")
-    _check_exact(vertices, "betweenness_error", record)
-    sources = _sources(record, total)
-    if len(sources) * len(arcs.source) > SEARCHED_ARCS:
-        return
-    between = sum(int(np.maximum(d - 1, 0).sum()) for d in _searches(arcs.source, arcs.target, total, sources))
-    pairs = max(1, (total - 1) * (total - 2)) if parameters["normalized"] else 1 if arcs.directed else 2
-    scale = total / max(len(sources), 1) / pairs
-    if not abs(found.sum() - between * scale) <= 1e-9 * max(1.0, between * scale):
-        raise Flaw(f"betweenness adds up to {found.sum():.12g}, and distances to {between * scale:.12g}")
-
-
-def _all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Repeat all searches. In a large graph search from some vertices, and compare their results alone."""
-    total, facts, scaled = len(vertices.ids), record["facts"], record["parameters"]["wasserman_faust"]
-    closeness = _numbers(vertices, "closeness")
-    least, slack = _numbers(vertices, "eccentricity"), _numbers(vertices, "eccentricity_slack")
-    for name in ("closeness_error", "eccentricity_slack"):
-        _check_exact(vertices, name, record)
-    sources = _sources(record, total)
-    every = len(sources) * len(arcs.source) <= SEARCHED_ARCS
-    some = sources if every else np.linspace(0, total - 1, min(total, SEARCHED)).astype(np.int64)
-    reached, distance, pairs = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(1, np.int64)
-    for source, d in zip(some.tolist(), _searches(arcs.source, arcs.target, total, some), strict=True):
-        far = int(d.max())
-        if not least[source] <= far or (slack[source] >= 0 and far > least[source] + slack[source]):
-            raise Flaw(f"vertex {vertices.name(source)} has the eccentricity {far}, not {least[source]}")
-        reached += d > 0
-        distance += np.maximum(d, 0)
-        counts = np.bincount(d[d > 0], minlength=len(pairs))
-        counts[: len(pairs)] += pairs
-        pairs = counts
-    checked = np.arange(total)
-    others = len(sources) - np.isin(checked, sources)
-    if not every:
-        if len(sources) < total:
-            return
-        checked, others = some, others[some]
-        to_them = np.array(list(_searches(arcs.target, arcs.source, total, some)))
-        reached, distance = (to_them > 0).sum(axis=1), np.maximum(to_them, 0).sum(axis=1)
-    expected = reached / np.maximum(distance, 1) * (reached / np.maximum(others, 1) if scaled else 1.0)
-    reject(
-        ~(np.abs(closeness[checked] - expected) <= ROUNDING),
-        lambda at: (
-            f"vertex {vertices.name(checked[at])} has the closeness {expected[at]}, not {closeness[checked[at]]}"
-        ),
-    )
-    plot = pairs[1:] * (total / max(len(sources), 1))
-    listed = plot[: len(facts["hop_plot"])]
-    if every and not (facts["longest"] == len(plot) and np.allclose(facts["hop_plot"], listed, rtol=1e-12)):
-        raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
-
-
-def has_distance_table(record: Mapping[str, Any]) -> bool:
-    """Whether a program filled the table of distances."""
-    return bool(record["parameters"].get("table")) and "hop_plot" in (record.get("facts") or {})
-
-
-def check_distance_table(
-    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None
-) -> tuple[str, bool]:
-    """Check the table of distances: its order, the number of pairs by distance, and all rows of a small graph, or those
-    of some sources. A file is in memory at a time. Raises Flaw.
-
-    `arcs` as for `check_programs`.
-    """
-    record = next(record for record in manifest["programs"] if has_distance_table(record))
-    known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
-    if known is None:
-        return "not checked without the input, which has directions", True
-    total = len(vertices.ids)
-    sources = np.sort(_sources(record, total))
-    some = sources
-    if len(sources) * len(known.source) > SEARCHED_ARCS:
-        some = sources[np.linspace(0, len(sources) - 1, min(len(sources), SEARCHED)).astype(np.int64)]
-    searches = dict(zip(some.tolist(), _searches(known.source, known.target, total, some), strict=True))
-    counts, last = np.zeros(1, np.int64), -1
-    for name in table_files(manifest, "distances"):
-        table = read_file(out, name, ["source", "target", "distance"])
-        source, target = (positions(table[column], vertices.ids) for column in ("source", "target"))
-        distance = table["distance"].to_numpy()
-        if table["distance"].type != pa.int32() or not np.isin(source, sources).all() or (target < 0).any():
-            raise Flaw(f"{name} has distances that are not int32, or ids that are no sources or no vertices")
-        key = np.concatenate([[last], source * total + target])
-        if (key[1:] <= key[:-1]).any() or (distance < 1).any():
-            raise Flaw(f"{name} has pairs that do not ascend, or distances below 1")
-        last = int(key[-1])
-        more = np.bincount(distance, minlength=len(counts))
-        more[: len(counts)] += counts
-        counts = more
-        for one in np.intersect1d(some, source).tolist():
-            rows, own = source == one, searches[one]
-            reached = np.flatnonzero(own > 0)
-            if not (np.array_equal(target[rows], reached) and np.array_equal(distance[rows], own[reached])):
-                raise Flaw(f"{name}: the distances from {vertices.name(one)} are not those of a search")
-    scale = total / max(len(sources), 1)
-    plot = np.array(record["facts"]["hop_plot"])
-    if len(counts) - 1 != record["facts"]["longest"] or not np.allclose(counts[1 : 1 + len(plot)] * scale, plot):
-        raise Flaw("distances has other numbers of pairs by distance than the hop plot of the manifest")
-    return f"{int(counts.sum()):,} pairs; searches from {len(some):,} vertices find the same", True
-
-
-def _check_exact(vertices: VertexTable, name: str, record: Mapping[str, Any]) -> None:
-    """With all vertices as sources, nothing is estimated."""
-    error = _numbers(vertices, name)
-    if record["facts"]["sources"] == len(vertices.ids):
-        reject(error != 0, lambda at: f"vertex {vertices.name(at)} has the {name} {error[at]}, not 0")
-
-
-def _sources(record: Mapping[str, Any], total: int) -> Int:
-    """The vertices that a program searched from."""
-    count, number = record["facts"]["sources"], np.arange(total)
-    if count == total:
-        return number
-    # Those of the smallest hashes, by the finalizer of SplitMix64.
-    key = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    key += np.uint64(record["parameters"]["seed"] * 0xD1342543DE82EF95 % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    return np.lexsort((number, key ^ (key >> np.uint64(31))))[:count]
-
-
-def _searches(start: Int, end: Int, total: int, sources: Int) -> Iterator[Int]:
-    """For each source the distances to all vertices by arcs from `start` to `end`; -1 without a path."""
-    end = end[np.argsort(start, kind="stable")]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(start, minlength=total))])
-    for source in sources.tolist():
-        distance = np.full(total, -1)
-        distance[source] = 0
-        frontier, level = np.array([source]), 0
-        while len(frontier):
-            level += 1
-            lengths = offsets[frontier + 1] - offsets[frontier]
-            starts = np.repeat(offsets[frontier] - np.cumsum(lengths) + lengths, lengths)
-            near = end[starts + np.arange(len(starts))]
-            frontier = np.unique(near[distance[near] < 0])
-            distance[frontier] = level
-        yield distance
-
-
-_BY_EDGES: Mapping[str, Check] = {"components": _components, "coreness": _coreness, "similarity": _similarity}
-"""Checks that do not depend on directions."""
-_BY_ARCS: Mapping[str, ArcCheck] = {
-    "pagerank": _pagerank,
-    "labels": _labels,
-    "clustering": _clustering,
-    "bfs": check_levels,
-    "hits": _hits,
-    "strong_components": check_strong_components,
-    "sssp": check_distances,
-    "betweenness": _betweenness,
-    "distances": _all_distances,
-}
-
-
-def _both_directions(edges: EdgeTable) -> tuple[Int, Int]:
-    return np.concatenate([edges.source, edges.target]), np.concatenate([edges.target, edges.source])
-
-
-def _numbers(vertices: VertexTable, name: str) -> NDArray[Any]:
-    column = vertices.added[name]
-    if column.null_count:
-        raise Flaw(f"vertices: {name} has {column.null_count} nulls")
-    found: NDArray[Any] = column.to_numpy()
-    return found
-
-
-def _compare_ids(vertices: VertexTable, name: str, expected: Int) -> None:
-    found = positions(vertices.added[name], vertices.ids)
-    reject(
-        found != expected,
-        lambda at: (
-            f"vertex {vertices.name(at)} has the {name} {vertices.added[name][at].as_py()!r}, "
-            f"not {vertices.name(int(expected[at]))}"
-        ),
-    )

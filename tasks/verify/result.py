@@ -16,10 +16,12 @@ from ..ids.display import type_name
 from ..storage.folders import Folder, folder_at
 from ..storage.pointer import follow_pointer
 from ..tables.live import LiveFiles
+from .arcs import Arcs, arcs_of_input
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .programs import arcs_known, check_distance_table, check_programs, has_distance_table
+from .program_checks import check_distance_table, has_distance_table
+from .programs import check_programs
 from .reading import Flaw, Int, reject
 from .tables import (
     EdgeTable,
@@ -193,8 +195,10 @@ def _check_programs(
     live: LiveFiles | None,
 ) -> None:
     @cache
-    def arcs() -> Any:
-        return arcs_known(manifest, vertices, path, live)
+    def arcs() -> Arcs | None:
+        """The edges of the input, if it has directions or weights, which the result does not have."""
+        has_more = manifest["input"].get("directed") or manifest["input"].get("weights") is not None
+        return arcs_of_input(path, manifest, vertices, live) if path is not None and has_more else None
 
     checklist.run("programs", lambda: check_programs(manifest, edges, vertices, arcs()))
     if any(has_distance_table(record) for record in manifest["programs"]):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...verify.program_checks import CheckByArcs, CheckByEdges
 from ..program import Column, State, Vertices, View
 
 Facts: TypeAlias = Mapping[str, Any]
@@ -143,6 +144,9 @@ class SourceProgram(ABC):
 
     columns: ClassVar[Mapping[str, Column]] = {}
     """See `Program.columns`."""
+
+    check: ClassVar[CheckByEdges | CheckByArcs | None] = None
+    """See `Program.check`."""
 
     search: ClassVar[Literal["paths", "levels"]]
     """What a search finds: `paths`, see `PathsFound`; `levels`, see `LevelsFound`."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from ...verify.program_checks import CheckByArcs, check_betweenness
 from ..batches.program import Facts, PathsFound, SourceProgram, SourceSample
 from ..program import Column, State, Vertices
 
@@ -57,6 +58,7 @@ class Betweenness(SourceProgram):
         "betweenness": Column("The share of the shortest paths between others through the vertex.", "betweenness"),
         "error": Column("Half the width of its interval; 0 with all sources.", "betweenness_error"),
     }
+    check = CheckByArcs(check_betweenness)
     search = "paths"
 
     def finish(self, v: Vertices, found: PathsFound, sample: SourceSample, mutual: bool) -> tuple[State, Facts]:

@@ -10,6 +10,7 @@ import numpy as np
 from ....kernels.cpu.programs.push_pull import set_levels, unreached
 from ....kernels.graph import IntArray
 from ....kernels.programs import search
+from ...verify.program_checks import CheckByArcs, check_levels
 from ..program import (
     Array,
     Best,
@@ -51,6 +52,7 @@ class BreadthFirst(Program):
         ),
         "parent": Column("The smallest id before the vertex on such a path; `source` is its own; or null.", "parent"),
     }
+    check = CheckByArcs(check_levels)
     cost = Cost(5e-10, in_all=True)
     combine = "first"
     senders = "changed"

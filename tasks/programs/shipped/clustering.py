@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...verify.program_checks import CheckByArcs, check_clustering
 from ..program import Array, Column, Program, State, Totals, Vertices
 
 
@@ -31,6 +32,7 @@ class LocalClustering(Program):
             "Edges between neighbours of the vertex over possible ones; 0 for fewer than two neighbours.", "clustering"
         )
     }
+    check = CheckByArcs(check_clustering)
     combine = "links"
     view = "either"
 

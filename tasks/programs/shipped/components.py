@@ -10,6 +10,7 @@ import numpy as np
 from ....kernels.cpu.programs.components import components
 from ....kernels.cpu.programs.push_pull import lower
 from ....kernels.graph import IntArray
+from ...verify.program_checks import CheckByEdges, check_components
 from ..program import Array, Column, Cost, Forms, Found, OneBlockGraph, Program, State, Totals, Vertices
 
 
@@ -33,6 +34,7 @@ class Components(Program):
     columns: ClassVar = {
         "component": Column("The smallest id in the connected component of the vertex.", "weak_component")
     }
+    check = CheckByEdges(check_components)
     cost = Cost(7e-10, in_all=True)
     combine = "min"
     view = "both"

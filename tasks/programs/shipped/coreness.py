@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...verify.program_checks import CheckByEdges, check_coreness
 from ..program import Array, Column, Program, State, Totals, Vertices
 
 
@@ -27,6 +28,7 @@ class Coreness(Program):
 
     state: ClassVar = {"core": "int32"}
     columns: ClassVar = {"core": Column("The largest k for which the vertex is in the k-core.", "coreness")}
+    check = CheckByEdges(check_coreness)
     combine = "hindex"
     view = "either"
     senders = "changed"

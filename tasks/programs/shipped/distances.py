@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ...verify.program_checks import CheckByArcs, check_all_distances
 from ..batches.program import NORMAL_95, UNBOUNDED, Facts, LevelsFound, SourceProgram, SourceSample
 from ..program import Array, Column, State, Vertices
 
@@ -69,6 +70,7 @@ class Distances(SourceProgram):
         "eccentricity": Column("The largest distance to a vertex that it reaches, or a lower bound.", "eccentricity"),
         "slack": Column("What the upper bound adds; 0: exact; -1: no upper bound.", "eccentricity_slack"),
     }
+    check = CheckByArcs(check_all_distances)
     search = "levels"
 
     def finish(self, v: Vertices, found: LevelsFound, sample: SourceSample, mutual: bool) -> tuple[State, Facts]:

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ...verify.program_checks import CheckByArcs, check_hits
 from ..program import Array, Column, Cost, Program, State, Totals, Vertices
 
 
@@ -42,6 +43,7 @@ class Hits(Program):
         "hub": Column("The share of the vertex in all hubs; the sum over all vertices is 1.", "hub"),
         "authority": Column("The share of the vertex in all authorities; the sum over all vertices is 1.", "authority"),
     }
+    check = CheckByArcs(check_hits)
     cost = Cost(8e-10, 2e-9)
     combine = "sum"
     alternates = True

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ...verify.program_checks import CheckByArcs, check_labels
 from ..program import Array, Column, Program, State, Totals, Vertices
 
 
@@ -33,6 +34,7 @@ class LabelPropagation(Program):
 
     state: ClassVar = {"label": "id"}
     columns: ClassVar = {"label": Column("The label of the vertex's community: an id.", "label")}
+    check = CheckByArcs(check_labels, repeats_supersteps=True)
     combine = "mode"
     view = "both"
     senders = "changed"

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from ....kernels.pagerank import ranks
 from ....kernels.programs import next_ranks, rank_shares
+from ...verify.program_checks import CheckByArcs, check_pagerank
 from ..program import Array, Column, Cost, Forms, Found, OneBlockGraph, Program, State, Totals, VertexIds, Vertices
 from ..totals import exact_sum
 
@@ -54,6 +55,7 @@ class PageRank(Program):
     columns: ClassVar = {
         "rank": Column("The share of a random walk that is at the vertex; the sum of all is 1.", "pagerank")
     }
+    check = CheckByArcs(check_pagerank)
     cost = Cost(4.5e-10, 5e-10)
     combine = "sum"
     nonnegative = True

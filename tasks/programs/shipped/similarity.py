@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...verify.program_checks import CheckByEdges, check_similarity
 from ..program import Array, Column, EdgeProgram, State, Vertices
 
 
@@ -26,6 +27,7 @@ class Similarity(EdgeProgram):
         "jaccard": Column("The number of neighbours of both ends over the number of neighbours of either.", "jaccard"),
         "cosine": Column("The cosine similarity of the neighbours of both ends, each end among its own.", "cosine"),
     }
+    check = CheckByEdges(check_similarity)
 
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         d, e = low.degree.astype(np.float64), high.degree.astype(np.float64)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from ....kernels.cpu.programs.shortest_paths import distances, predecessors
 from ....kernels.graph import IntArray
+from ...verify.program_checks import CheckByArcs, check_shortest_paths
 from ..program import (
     Array,
     Best,
@@ -57,6 +58,7 @@ class ShortestPaths(Program):
         "distance": Column("The smallest sum of weights on a path; null without a path.", "distance", missing=inf),
         "predecessor": Column("The vertex before it on such a path; `source` is its own; or null.", "predecessor"),
     }
+    check = CheckByArcs(check_shortest_paths, needs_weights=True)
     cost = Cost(6e-9, in_all=True, weighted=True)
     constant = ("predecessor",)
     combine = "min"

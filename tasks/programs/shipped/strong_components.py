@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....kernels.cpu.programs.components import strong_components
+from ...verify.program_checks import CheckByArcs, check_strong_components
 from ..program import Array, Column, Cost, Found, OneBlockGraph, Program, State, Totals, Vertices
 
 _LABEL_BITS = 31
@@ -53,6 +54,7 @@ class StrongComponents(Program):
     columns: ClassVar = {
         "component": Column("The smallest id in the strongly connected component of the vertex.", "strong_component")
     }
+    check = CheckByArcs(check_strong_components)
     cost = Cost(5e-9, threads=0.0, in_all=True)
     combine = "min"
     alternates = True

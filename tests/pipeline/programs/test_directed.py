@@ -20,9 +20,11 @@ from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
+from edgemill.tasks.verify import program_checks
 from edgemill.tasks.verify import programs as verify_programs
 from edgemill.tasks.verify import tables as verify_tables
-from edgemill.tasks.verify.arcs import arcs_of_input, check_strong_components
+from edgemill.tasks.verify.arcs import arcs_of_input
+from edgemill.tasks.verify.program_checks import check_strong_components
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 from vertex_programs import check_centralities
@@ -100,7 +102,7 @@ def test_a_wrong_value_of_searches_is_found(
     column: str, limit: int, rows: Path, alone: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all searches repeated, or some: betweenness is checked by all only."""
-    monkeypatch.setattr(verify_programs, "SEARCHED_ARCS", limit)
+    monkeypatch.setattr(program_checks, "SEARCHED_ARCS", limit)
     manifest = verify_tables.read_manifest(alone.place)
     vertices = verify_tables.read_vertices(alone.place, manifest)
     edges = verify_tables.read_edges(alone.place, "src", "dst", vertices, manifest)

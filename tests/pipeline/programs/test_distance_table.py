@@ -15,7 +15,7 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.programs import results
 from edgemill.tasks.verify import tables as verify_tables
-from edgemill.tasks.verify.programs import check_distance_table
+from edgemill.tasks.verify.program_checks import check_distance_table
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
@@ -69,7 +69,7 @@ def test_some_sources(rows: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_rows_are_found(result: Result, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edgemill.tasks.verify import programs
+    from edgemill.tasks.verify import program_checks
     from edgemill.tasks.verify.arcs import arcs_of_input
 
     manifest = verify_tables.read_manifest(result.place)
@@ -90,7 +90,7 @@ def test_wrong_rows_are_found(result: Result, rows: Path, monkeypatch: pytest.Mo
         (good.slice(0, len(good) - 1), "are not those of a search"),
         (changed(target=["nobody", *good["target"].to_pylist()[1:]]), "ids that are no sources or no vertices"),
     ):
-        monkeypatch.setattr(programs, "read_file", lambda *_, table=table: table)
+        monkeypatch.setattr(program_checks, "read_file", lambda *_, table=table: table)
         with pytest.raises(Flaw, match=message):
             check_distance_table(result.place, manifest, none, vertices, arcs)
 
