@@ -24,7 +24,7 @@ from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.programs import block_of
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, SourceProgram
+from edgemill.tasks.programs import GraphBlock, SourceProgram
 from edgemill.tasks.programs.batches import run_batches
 from edgemill.tasks.programs.batches.running import Forecast
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
@@ -85,7 +85,7 @@ RECORDED = ("actual, s",)
 """Columns whose figures are recorded."""
 
 
-def measure(name: str, graph: str, block: Block, threads: int, sources: int | None, repeats: int) -> list[str]:
+def measure(name: str, graph: str, block: GraphBlock, threads: int, sources: int | None, repeats: int) -> list[str]:
     """Run a program to its end, `repeats` times; a line of the table. Raises WrongAnswer if a run tells something else
     than it returns.
     """

@@ -23,7 +23,16 @@ from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.programs import block_of, weighted
 from edgemill.kernels import row_numbers
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Entries, Order, Program, ProgramOutcome, Vertices, cut_blocks, run_blocks
+from edgemill.tasks.programs import (
+    Entries,
+    GraphBlock,
+    Order,
+    Program,
+    ProgramOutcome,
+    Vertices,
+    cut_blocks,
+    run_blocks,
+)
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.coreness import Coreness
@@ -101,7 +110,7 @@ RECORDED = ("exchanges in step", "alone", "entries read in step, M", "alone, M")
 """Columns whose figures are recorded."""
 
 
-def blocks_of(whole: Block, groups: int) -> tuple[RangePartitioner, list[Block]]:
+def blocks_of(whole: GraphBlock, groups: int) -> tuple[RangePartitioner, list[GraphBlock]]:
     """The graph in groups of ranges of vertices that have about equally many entries."""
     target = row_numbers(whole.rows.offsets)
     cuts = np.searchsorted(whole.rows.offsets, np.arange(1, groups) * len(whole) // groups)
@@ -112,7 +121,9 @@ def blocks_of(whole: Block, groups: int) -> tuple[RangePartitioner, list[Block]]
     return home, cut_blocks(edges, len(whole.number), home, False, "both")
 
 
-def run(program: Program, home: RangePartitioner, blocks: Sequence[Block], threads: int, order: Order) -> OrderCounts:
+def run(
+    program: Program, home: RangePartitioner, blocks: Sequence[GraphBlock], threads: int, order: Order
+) -> OrderCounts:
     """Run a program once."""
     own = [replace(block, view=program.view) for block in blocks]
     start = time.perf_counter()
@@ -145,10 +156,10 @@ def report(options: argparse.Namespace) -> list[list[str]]:
 def measure(
     graph: str,
     name: str,
-    whole: Block,
+    whole: GraphBlock,
     groups: int,
     home: RangePartitioner,
-    blocks: Sequence[Block],
+    blocks: Sequence[GraphBlock],
     threads: int,
 ) -> list[str]:
     """A line of the table. Raises WrongAnswer if the orders differ."""

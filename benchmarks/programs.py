@@ -35,7 +35,7 @@ from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import AnyProgram, Block, ProgramOutcome, SourceProgram, delivery, run_program
+from edgemill.tasks.programs import AnyProgram, GraphBlock, ProgramOutcome, SourceProgram, delivery, run_program
 from edgemill.tasks.programs.batches import run_batches
 from edgemill.tasks.programs.batches.running import drawn_sources
 from edgemill.tasks.programs.shipped.betweenness import Betweenness
@@ -74,7 +74,7 @@ class ProgramTimes:
     graph: str
     program: str
     threads: int
-    block: Block
+    block: GraphBlock
     samples: Sequence[float]
     """[repeats] seconds of a run, for programs with sources the mean over them."""
     outcomes: Sequence[ProgramOutcome]
@@ -86,7 +86,7 @@ class ProgramTimes:
         return median(self.samples)
 
 
-def block_of(path: Path) -> Block:
+def block_of(path: Path) -> GraphBlock:
     """The graph in one block, with undirected edges, by the stages of a run with one bucket."""
     source, engine, events, space = open_source(str(path)), SequentialEngine(), Events(), MemorySpace.HOST
     blocks, _ = read(engine, events, source, plan_blocks(source, 2_000_000), "drop", space)
@@ -97,7 +97,7 @@ def block_of(path: Path) -> Block:
     return delivery.collect_block(0, int(buckets.starts[-1]), home, False, "both", False, sent.parts)
 
 
-def weighted(block: Block) -> Block:
+def weighted(block: GraphBlock) -> GraphBlock:
     """The block with a weight from 1 to 255 on each edge, equal in both directions."""
     source, target = block.rows.source.astype(np.uint64), row_numbers(block.rows.offsets).astype(np.uint64)
     mixed = (np.minimum(source, target) << np.uint64(32) | np.maximum(source, target)) * np.uint64(0x9E3779B97F4A7C15)
@@ -105,14 +105,16 @@ def weighted(block: Block) -> Block:
     return replace(block, rows=InRows(block.rows.offsets, block.rows.source, weight))
 
 
-def sources_of(block: Block, count: int) -> list[int]:
+def sources_of(block: GraphBlock, count: int) -> list[int]:
     """Distinct vertices with edges, by a seeded draw."""
     there = np.flatnonzero(np.diff(block.rows.offsets))
     chosen: list[int] = np.random.default_rng(SEED).permutation(there)[:count].tolist()
     return chosen
 
 
-def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sources: Sequence[int]) -> ProgramTimes:
+def measure(
+    name: str, graph: str, block: GraphBlock, threads: int, repeats: int, sources: Sequence[int]
+) -> ProgramTimes:
     """Time a program. Raises WrongAnswer if the edges contradict the result."""
     programs = [PROGRAMS[name](source) for source in (sources if name in FROM_SOURCES else [0])]
     if name != "sssp":
@@ -133,19 +135,19 @@ def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sou
     return ProgramTimes(graph, name, threads, block, samples, outcomes)
 
 
-def _run(program: AnyProgram, block: Block, home: RangePartitioner) -> ProgramOutcome:
+def _run(program: AnyProgram, block: GraphBlock, home: RangePartitioner) -> ProgramOutcome:
     (carrier,) = MemoryCarrier.open(1)
     run = run_batches if isinstance(program, SourceProgram) else run_program
     return run(program, block, home, carrier)  # type: ignore[arg-type]
 
 
-def check(name: str, graph: str, block: Block, outcome: ProgramOutcome) -> None:
+def check(name: str, graph: str, block: GraphBlock, outcome: ProgramOutcome) -> None:
     """Raises WrongAnswer if the edges contradict the result of a program."""
     if not _CHECKS[name](block, row_numbers(block.rows.offsets), outcome.state):
         raise WrongAnswer(f"{graph}: {name} contradicts the edges")
 
 
-def _is_bfs(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
+def _is_bfs(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
     level = state["level"]
     reached = level >= 0
     step = np.abs(level[target] - level[block.rows.source])
@@ -153,7 +155,7 @@ def _is_bfs(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray
     return bool(np.all(step <= 1) and np.all((parents == level[reached] - 1) | (level[reached] == 0)))
 
 
-def _is_sssp(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
+def _is_sssp(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
     distance, source, weight = state["distance"], block.rows.source, block.rows.weights
     nearest = np.full(len(distance), np.inf)
     np.minimum.at(nearest, target, distance[source] + weight)
@@ -161,7 +163,7 @@ def _is_sssp(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArra
     return bool(np.count_nonzero(first) == 1 and np.array_equal(nearest[~first], distance[~first]))
 
 
-def _is_pagerank(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
+def _is_pagerank(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
     degree = np.diff(block.rows.offsets)
     rank = state["rank"]
     received = np.bincount(target, rank[block.rows.source] / degree[block.rows.source], len(rank))
@@ -169,7 +171,7 @@ def _is_pagerank(block: Block, target: NDArray[np.int32], state: Mapping[str, ND
     return bool(abs(rank.sum() - 1) < 1e-9 and np.abs(again - rank).sum() < 2 * 0.85**20)
 
 
-def _is_components(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
+def _is_components(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
     component = state["component"]
     if np.any(component > np.arange(len(component))):
         return False
@@ -178,12 +180,12 @@ def _is_components(block: Block, target: NDArray[np.int32], state: Mapping[str, 
     return bool(named.all() and joined.all())
 
 
-def _is_labels(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
+def _is_labels(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int64]]) -> bool:
     label = state["label"]
     return bool(np.all((label >= 0) & (label < len(label))))
 
 
-def _is_coreness(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int32]]) -> bool:
+def _is_coreness(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.int32]]) -> bool:
     """Every vertex has as many neighbours of at least its coreness, and not more of a higher one."""
     core = state["core"]
     above = np.bincount(target[core[block.rows.source] >= core[target]], minlength=len(core))
@@ -191,7 +193,7 @@ def _is_coreness(block: Block, target: NDArray[np.int32], state: Mapping[str, ND
     return bool(np.all(above >= core) and np.all(higher <= core))
 
 
-def _is_betweenness(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
+def _is_betweenness(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
     """A shortest path of d edges has d - 1 vertices between its ends, so these add up to the sum of betweenness."""
     total, count = 0, len(block.number)
     for source in drawn_sources(count, PATH_SOURCES, 0).tolist():
@@ -201,7 +203,7 @@ def _is_betweenness(block: Block, target: NDArray[np.int32], state: Mapping[str,
     return bool(abs(state["betweenness"].sum() - known) <= 1e-9 * known)
 
 
-def _is_clustering(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
+def _is_clustering(block: GraphBlock, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
     return bool(np.all((state["clustering"] >= 0) & (state["clustering"] <= 1)) and state["links"].sum() % 6 == 0)
 
 

@@ -40,7 +40,7 @@ from .messages import Bundle, bundle
 from .publish.writing import OutputFile, write_table
 from .storage.folders import Folder
 from .tables.finding import table_at
-from .tables.live import Table
+from .tables.live import TableVersion
 
 RESERVED = ("id", "degree_inside", "degree", "triangles", "lambda")
 """Names that attributes cannot have: tables with attributes have these columns themselves."""
@@ -80,7 +80,7 @@ class AttributeSource:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """For fsspec; may have secrets."""
 
-    table: Table | None = None
+    table: TableVersion | None = None
     """The Delta or Iceberg table of these files."""
 
     @property

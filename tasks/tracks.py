@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from ..kernels.runtime.sizes import SizedArrays
 from .dense import BucketGroups
-from .dense.merge import Components, component_ids
+from .dense.merge import HierarchyRows, component_ids
 from .errors import InputError
 from .ids import identity, order
 from .ids.id_types import from_internal
@@ -129,7 +129,7 @@ class MatchedPairs(SizedArrays):
     def __len__(self) -> int:
         return len(self.old)
 
-    def same(self, graphs: Components) -> NDArray[np.bool_]:
+    def same(self, graphs: HierarchyRows) -> NDArray[np.bool_]:
         """[pairs] whether both are the same DN-graph: more than half of the vertices of their union are in both.
 
         Then each has more than half of its vertices in the other, and neither is the same as a third one.
@@ -179,7 +179,7 @@ def overlaps_of(bucket: int, vertices: pa.Array, graph: Int, firsts: Int, earlie
     return bundle(bucket, {b: Overlaps(pairs.old[p], pairs.new[p], pairs.common[p]) for b, p in enumerate(parts)})
 
 
-def match(graphs: Components, earlier: EarlierResult, parts: Mapping[int, Overlaps]) -> MatchedPairs:
+def match(graphs: HierarchyRows, earlier: EarlierResult, parts: Mapping[int, Overlaps]) -> MatchedPairs:
     """The pairs of a bucket's DN-graphs and those of the earlier result. Raises as `EarlierResult` does."""
     none = np.zeros(0, np.int64)
     columns = zip(*((part.old, part.new, part.common) for part in parts.values()), strict=True)
@@ -221,7 +221,10 @@ class InheritedTracks(SizedArrays):
 
 
 def inherit_tracks(
-    graphs: Components, before: MatchedPairs | None, replaced: MatchedPairs | None, night_before: EarlierResult | None
+    graphs: HierarchyRows,
+    before: MatchedPairs | None,
+    replaced: MatchedPairs | None,
+    night_before: EarlierResult | None,
 ) -> InheritedTracks:
     """The tracks that the DN-graphs of a bucket inherit.
 
@@ -266,7 +269,7 @@ class Numbers(SizedArrays):
         return len(self.first)
 
 
-def send_shapes(bucket: int, graphs: Components, taken: InheritedTracks) -> Bundle[Shapes]:
+def send_shapes(bucket: int, graphs: HierarchyRows, taken: InheritedTracks) -> Bundle[Shapes]:
     """Bucket → one task: the shapes of its DN-graphs without a track."""
     shapes, _ = _shapes(graphs, taken)
     return bundle(bucket, {0: shapes})
@@ -287,7 +290,7 @@ def number_shapes(first: int, parts: Mapping[int, Shapes]) -> Bundle[Numbers]:
     return bundle(0, {sender: Numbers(run) for sender, run in zip(senders, runs, strict=True)})
 
 
-def collect_tracks(graphs: Components, taken: InheritedTracks, parts: Mapping[int, Numbers]) -> Int:
+def collect_tracks(graphs: HierarchyRows, taken: InheritedTracks, parts: Mapping[int, Numbers]) -> Int:
     """[DN-graphs] tracks, inherited or new."""
     track = taken.track.copy()
     shapes, rows = _shapes(graphs, taken)
@@ -297,7 +300,7 @@ def collect_tracks(graphs: Components, taken: InheritedTracks, parts: Mapping[in
     return track
 
 
-def _shapes(graphs: Components, taken: InheritedTracks) -> tuple[Shapes, NDArray[np.intp]]:
+def _shapes(graphs: HierarchyRows, taken: InheritedTracks) -> tuple[Shapes, NDArray[np.intp]]:
     """The shapes of DN-graphs without a track, and the rows of these in the order of shapes, then of ids."""
     rows = np.flatnonzero(taken.track == 0)
     shape = np.stack([graphs.level[rows], graphs.vertices[rows], graphs.edges[rows]], axis=1).astype(np.int64)
@@ -376,7 +379,7 @@ class PairOutcomes(SizedArrays):
         return len(self.old)
 
 
-def count_new(graphs: Components, before: MatchedPairs) -> NewCounts:
+def count_new(graphs: HierarchyRows, before: MatchedPairs) -> NewCounts:
     """Count the new DN-graphs of a bucket. `before` are its pairs with old ones."""
     continues, merges = _continues(graphs, before), _merges(graphs, before)
     same = before.same(graphs)
@@ -390,7 +393,7 @@ def count_new(graphs: Components, before: MatchedPairs) -> NewCounts:
     )
 
 
-def send_outcomes(bucket: int, buckets: int, graphs: Components, before: MatchedPairs) -> Bundle[PairOutcomes]:
+def send_outcomes(bucket: int, buckets: int, graphs: HierarchyRows, before: MatchedPairs) -> Bundle[PairOutcomes]:
     """Bucket of new DN-graphs → buckets of old ones. An old one is in the bucket of its id modulo `buckets`."""
     continues, merges = _continues(graphs, before), _merges(graphs, before)
     survives = before.same(graphs) | (_mostly_in(before) & merges[before.graph])
@@ -435,14 +438,14 @@ def summed(later: Sequence[NewCounts], earlier: Sequence[OldCounts], graphs: int
     )
 
 
-def _continues(graphs: Components, before: MatchedPairs) -> Bools:
+def _continues(graphs: HierarchyRows, before: MatchedPairs) -> Bools:
     """[DN-graphs] whether each is the same as one of the night before."""
     found = np.zeros(len(graphs), np.bool_)
     found[before.graph[before.same(graphs)]] = True
     return found
 
 
-def _merges(graphs: Components, before: MatchedPairs) -> Bools:
+def _merges(graphs: HierarchyRows, before: MatchedPairs) -> Bools:
     """[DN-graphs] whether two or more of the night before each have more than half of their vertices in it."""
     return np.bincount(before.graph[_mostly_in(before)], minlength=len(graphs)) > 1
 

@@ -27,7 +27,7 @@ from benchmarks.gpus.graphs import rmat_block
 from edgemill.kernels import programs as gathers
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Program, ProgramOutcome, run_program
+from edgemill.tasks.programs import GraphBlock, Program, ProgramOutcome, run_program
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.pagerank import PageRank
@@ -73,7 +73,7 @@ def bandwidth() -> float:
     return 2 * COPIED / min(timed(copy)[0] for _ in range(5))
 
 
-def run(program: Program, block: Block, most_steps: int | None = None) -> ProgramOutcome:
+def run(program: Program, block: GraphBlock, most_steps: int | None = None) -> ProgramOutcome:
     """The program on the block, on the device."""
     carrier = MemoryCarrier.open(1)[0]
     return run_program(program, block, RangePartitioner(), carrier, space=MemorySpace.DEVICE, most_steps=most_steps)

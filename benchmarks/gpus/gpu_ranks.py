@@ -29,7 +29,7 @@ from edgemill.kernels.graph import InRows
 from edgemill.pipeline.programs.blocks import VERTEX_WORK
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, ProgramOutcome, run_program
+from edgemill.tasks.programs import GraphBlock, ProgramOutcome, run_program
 from edgemill.tasks.programs.shipped.pagerank import PageRank
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
@@ -41,7 +41,7 @@ RECORDED = ("superstep, ms", "one GPU, ms")
 """Columns whose figures are recorded."""
 
 
-def own_block(whole: Block, rank: int, count: int) -> tuple[Block, RangePartitioner]:
+def own_block(whole: GraphBlock, rank: int, count: int) -> tuple[GraphBlock, RangePartitioner]:
     """The block of one of `count` groups, and the ranges of all groups."""
     offsets = whole.rows.offsets
     work = offsets + VERTEX_WORK * cupy.arange(len(offsets))
@@ -62,7 +62,7 @@ def own_block(whole: Block, rank: int, count: int) -> tuple[Block, RangePartitio
 
 
 def superstep(
-    block: Block, home: RangePartitioner, carrier: Carrier, repeats: int
+    block: GraphBlock, home: RangePartitioner, carrier: Carrier, repeats: int
 ) -> tuple[float, ProgramOutcome, int]:
     """Seconds of a superstep, the outcome of many supersteps, and bytes received in a superstep."""
 

@@ -32,7 +32,7 @@ from benchmarks.gpus.graphs import block_of, rmat_rows
 from edgemill.kernels.chunked import ChunkedRows
 from edgemill.kernels.gpu.streaming import PinnedArray, streamed_rows
 from edgemill.kernels.graph import InRows
-from edgemill.tasks.programs import Block, Program, ProgramOutcome
+from edgemill.tasks.programs import GraphBlock, Program, ProgramOutcome
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
 from edgemill.tasks.programs.shipped.components import Components
 from edgemill.tasks.programs.shipped.pagerank import PageRank
@@ -82,20 +82,20 @@ class Graph:
         self.longest = int(np.diff(self.host_offsets).max())
         self.hub = int(np.diff(self.host_offsets).argmax())
 
-    def block(self) -> Block:
+    def block(self) -> GraphBlock:
         """The block as it is measured; nothing of streamed entries is on the device yet."""
         if self.topology_bytes is None:
             return block_of(self.offsets, InRows(self.offsets, self.source))
         return block_of(self.offsets, streamed_rows(self.host_offsets, self.source, None, self.topology_bytes))
 
-    def resident(self) -> Block | None:
+    def resident(self) -> GraphBlock | None:
         """The block with all entries on the device; None if it is measured so, or if they do not fit beside others."""
         if self.topology_bytes is None or 4 * self.entries > 0.5 * cupy.cuda.runtime.memGetInfo()[0]:
             return None
         return block_of(self.offsets, InRows(self.offsets, cupy.asarray(self.source.host)))
 
 
-def bytes_of(block: Block) -> int:
+def bytes_of(block: GraphBlock) -> int:
     """Bytes that were streamed so far."""
     rows = block.rows
     return rows.feed.bytes_copied + rows.feed.bytes_direct if isinstance(rows, ChunkedRows) else 0
@@ -130,7 +130,7 @@ class Measured:
         )
         print(markdown(HEAD, self.lines[-1:]), flush=True)
 
-    def over(self, call: Callable[[], Any], block: Block) -> tuple[float, float, Any]:
+    def over(self, call: Callable[[], Any], block: GraphBlock) -> tuple[float, float, Any]:
         """Medians of the repeats: seconds, and bytes that were streamed; and the last result."""
         times, streamed, found = [], [], call()
         for _ in range(self.repeats):
@@ -154,7 +154,7 @@ class Measured:
         topology = whole if graph.topology_bytes is None else graph.topology_bytes
         return StreamCost(graph.entries, 1 << graph.scale, 4, topology, graph.longest, self.rate)
 
-    def step(self, block: Block) -> tuple[float, float, ProgramOutcome]:
+    def step(self, block: GraphBlock) -> tuple[float, float, ProgramOutcome]:
         """Seconds and streamed bytes of a superstep of PageRank."""
         few, few_bytes, _ = self.over(lambda: run(PageRank(iterations=FEW), block), block)
         many, many_bytes, found = self.over(lambda: run(PageRank(iterations=MANY), block), block)

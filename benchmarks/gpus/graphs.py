@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from edgemill.kernels.gpu.streaming import PinnedArray
 from edgemill.kernels.graph import InRows
 from edgemill.tasks.ingest import OwnedEdges
-from edgemill.tasks.programs import Block
+from edgemill.tasks.programs import GraphBlock
 
 _PART = 2**29
 """Rows that are cleaned at once."""
@@ -107,7 +107,7 @@ def rmat_keys(scale: int, edge_factor: int = 16, seed: int = 1) -> Any:
     return key[:kept]
 
 
-def rmat_block(scale: int, edge_factor: int = 16, seed: int = 1) -> Block:
+def rmat_block(scale: int, edge_factor: int = 16, seed: int = 1) -> GraphBlock:
     """The same graph with its isolated vertices as the only block of vertex programs, on the device."""
     one = rmat_keys(scale, edge_factor, seed)
     low = (1 << scale) - 1
@@ -177,10 +177,10 @@ def rmat_rows(scale: int, pinned: bool, edge_factor: int = 16, seed: int = 1) ->
     return offsets, source[:entries]
 
 
-def block_of(offsets: Any, rows: InRows) -> Block:
+def block_of(offsets: Any, rows: InRows) -> GraphBlock:
     """The only block of a graph with these undirected rows."""
     number = cupy.arange(len(offsets) - 1, dtype=np.int32)
-    return Block(0, len(number), "both", number, rows, number, True, True)
+    return GraphBlock(0, len(number), "both", number, rows, number, True, True)
 
 
 def rmat(scale: int, edge_factor: int = 16, seed: int = 1) -> OwnedEdges:

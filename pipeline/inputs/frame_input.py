@@ -21,7 +21,7 @@ from ...tasks.errors import EdgemillError, InputError, UsageError
 from ...tasks.inputs.formats.form import Form
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source
-from ...tasks.publish.writing import VALUE_COLUMNS, OutputFile
+from ...tasks.publish.writing import EDGE_VALUE_COLUMNS, OutputFile
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings
 from .frame_rows import FOLDER, is_frame, rows_of_frame, write_frame, write_rows
@@ -51,7 +51,7 @@ def write_partitions(
 
     names = [str(column) for column in frame.columns]
     untyped = pa.schema([(one, pa.null()) for one in names])
-    ends = columns.find(name, untyped, VALUE_COLUMNS)
+    ends = columns.find(name, untyped, EDGE_VALUE_COLUMNS)
     two = frame[[frame.columns[names.index(end)] for end in ends]]
     mark = secrets.token_hex(16)
     folder.subfolder(FOLDER).write(_MARK, mark.encode())
@@ -117,7 +117,7 @@ class FrameInput:
         checksums = self._write(columns, folder, compute)
         files = folder.subfolder(FOLDER)
         form = Form(bipartite=settings.bipartite, directed=settings.directed, weights=settings.weights)
-        source = open_source(files.url, columns.source, columns.target, files.options, VALUE_COLUMNS, form=form)
+        source = open_source(files.url, columns.source, columns.target, files.options, EDGE_VALUE_COLUMNS, form=form)
         return replace(source, path=self.name, frame=Frame(self.name, tuple(checksums)), notes=columns.notes)
 
     def _write(self, columns: ColumnNames, folder: Folder, compute: Callable[..., Any]) -> list[str]:

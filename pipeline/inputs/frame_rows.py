@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ...tasks.errors import NO_SPACE, InputError, OutOfRoom
 from ...tasks.inputs.columns import plain_values, value_type
 from ...tasks.inputs.opening import error_reason
-from ...tasks.publish.writing import VALUE_COLUMNS, OutputFile, write_table
+from ...tasks.publish.writing import EDGE_VALUE_COLUMNS, OutputFile, write_table
 from ...tasks.storage.folders import Folder
 from .input_object import ColumnNames, EdgeBatches
 
@@ -130,7 +130,7 @@ def _of_array(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
 
 
 def _of_dataset(frame: ds.Dataset, name: str, columns: ColumnNames) -> EdgeBatches:
-    ends = columns.find(name, frame.schema, VALUE_COLUMNS)
+    ends = columns.find(name, frame.schema, EDGE_VALUE_COLUMNS)
     reader = frame.scanner(columns=list(ends)).to_reader()
     return EdgeBatches(reader.schema, _guarded(reader, name))
 
@@ -138,7 +138,7 @@ def _of_dataset(frame: ds.Dataset, name: str, columns: ColumnNames) -> EdgeBatch
 def _of_lazy_polars(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
     """The rows of a LazyFrame. polars computes them batch by batch where possible."""
     schema = frame.collect_schema().to_frame().to_arrow().schema
-    ends = columns.find(name, schema, VALUE_COLUMNS)
+    ends = columns.find(name, schema, EDGE_VALUE_COLUMNS)
     frame = frame.select(list(ends))
     if not hasattr(frame, "collect_batches"):  # before polars 1.34
         return _of_stream(frame.collect(), name, columns)
@@ -174,11 +174,11 @@ def _of_cudf(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
 def _indices(names: Sequence[str], name: str, columns: ColumnNames) -> list[int]:
     """The indices of the columns among `names`."""
     untyped = pa.schema([(one, pa.null()) for one in names])
-    return [names.index(end) for end in columns.find(name, untyped, VALUE_COLUMNS)]
+    return [names.index(end) for end in columns.find(name, untyped, EDGE_VALUE_COLUMNS)]
 
 
 def _selected(schema: pa.Schema, batches: Any, name: str, columns: ColumnNames) -> EdgeBatches:
-    ends = columns.find(name, schema, VALUE_COLUMNS)
+    ends = columns.find(name, schema, EDGE_VALUE_COLUMNS)
     indices = [schema.get_field_index(end) for end in ends]
     return EdgeBatches(
         pa.schema([schema.field(index) for index in indices]),

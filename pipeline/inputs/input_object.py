@@ -17,7 +17,7 @@ from ...tasks.inputs.columns import check_columns
 from ...tasks.inputs.finding import refuse_unmarked
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Source
-from ...tasks.publish.writing import VALUE_COLUMNS
+from ...tasks.publish.writing import EDGE_VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings, Settings
 
@@ -94,7 +94,7 @@ class PathList:
     def open(self, settings: InputSettings, folder: Folder, compute: Callable[..., Any]) -> Source:
         """Open the files, as `tasks.inputs.open_source` does."""
         ends = settings.source_column, settings.target_column
-        return open_source(self.paths, *ends, settings.storage_options, VALUE_COLUMNS, form=settings.form)
+        return open_source(self.paths, *ends, settings.storage_options, EDGE_VALUE_COLUMNS, form=settings.form)
 
 
 def open_input(settings: Settings) -> Source:
@@ -105,7 +105,7 @@ def open_input(settings: Settings) -> Source:
     columns = given.source_column, given.target_column
     version, form = given.table_version, given.form
     try:
-        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, version, form)
+        source = open_source(given.path, *columns, given.storage_options, EDGE_VALUE_COLUMNS, version, form)
     except InputAbsent as error:
         if given.least_rows is None:
             raise

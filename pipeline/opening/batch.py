@@ -25,9 +25,9 @@ from ...tasks.inputs.formats.form import Form
 from ...tasks.inputs.formats.input_format import is_text
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source, plan_blocks
-from ...tasks.publish.writing import VALUE_COLUMNS
+from ...tasks.publish.writing import EDGE_VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
-from ...tasks.update.arcs import Arcs, Rows, rows_after
+from ...tasks.update.arcs import EdgeArcs, Rows, rows_after
 from ...tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
 from ...tasks.update.state import State
 from ..events import Events
@@ -56,7 +56,7 @@ def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Fo
     schema = pa.schema(list(zip(names, types, strict=True)))
     write_rows(folder, 0, EdgeBatches(schema, _batches(rows, schema)))
     files = folder.subfolder(FOLDER)
-    return open_source(files.url, *ends, files.options, VALUE_COLUMNS, form=form)
+    return open_source(files.url, *ends, files.options, EDGE_VALUE_COLUMNS, form=form)
 
 
 def _batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -168,7 +168,7 @@ class BatchInput:
         """The source with files below `folder` that have the edges of the new graph, and its vertices without edges."""
         change = self.change(graph)
         made = change.final(change.after()[0])
-        stored = store_rows(Rows.of(made, Arcs(None, None)), self._id_type, self._ends, Form(), folder)
+        stored = store_rows(Rows.of(made, EdgeArcs(None, None)), self._id_type, self._ends, Form(), folder)
         return replace(stored, path=self.name, frame=source.frame, notes=source.notes)
 
     @property
@@ -237,10 +237,10 @@ class BatchInput:
             return read_graph(engine, Events(), source, ingest, settings.nulls, with_arcs=self.state is not None)
 
 
-def _arcs_of(own: ReadGraph) -> Arcs:
+def _arcs_of(own: ReadGraph) -> EdgeArcs:
     edges = [] if own.arcs is None else own.arcs.edges
     has_ways, has_weights = (any(getattr(one, name) is not None for one in edges) for name in ("ways", "weight"))
-    return Arcs.of(edges, has_ways, has_weights)
+    return EdgeArcs.of(edges, has_ways, has_weights)
 
 
 def _both_ways(own: ReadGraph) -> int:

@@ -10,7 +10,7 @@ from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.ingest.blocks import PART_BYTES
 from ...tasks.ingest.packed import has_dense_ids
-from ...tasks.inputs.sources import Block, Source
+from ...tasks.inputs.sources import InputBlock, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from ..cluster.execution import Capacity
@@ -60,7 +60,7 @@ class PlanFacts:
     """The facts of a planned run: its input, workers, partitions and estimates."""
 
     source: Source
-    blocks: list[Block]
+    blocks: list[InputBlock]
     partitions: int
     """Groups of shards, or 1: one worker holds the graph, or several hold copies of it."""
     method: str

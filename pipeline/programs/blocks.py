@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...tasks import partition
 from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Entries, delivery
+from ...tasks.programs import Entries, GraphBlock, delivery
 from ...tasks.programs.program import View
 from ...tasks.programs.streaming import collect_block_in_pieces, place_entries
 from ...tasks.shards import FileAllocator
@@ -35,7 +35,7 @@ def task_bytes(engine: Engine) -> int | None:
 
 
 @contextmanager
-def file_allocator(resident: int | None, blocks: Sequence[Block] = ()) -> Iterator[FileAllocator | None]:
+def file_allocator(resident: int | None, blocks: Sequence[GraphBlock] = ()) -> Iterator[FileAllocator | None]:
     """Context with an allocator of arrays in files of the worker. About `resident` bytes of them, and of the entries of
     `blocks`, stay in memory; None without a limit.
     """
@@ -62,7 +62,7 @@ class GraphBlocks:
     weighted: bool
     home: RangePartitioner
     blocks: list[Future]
-    """[groups] Block"""
+    """[groups] GraphBlock"""
     by_support: bool = False
     """Whether the weights are the supports of edges."""
 
@@ -118,7 +118,7 @@ def _collect(
     view: View,
     weighted: bool,
     parts: Mapping[int, Entries],
-) -> Block:
+) -> GraphBlock:
     """Task: the block of a group; in pieces, if there is only `room` for some of its entries."""
     what = group, vertices, home, directed, view, weighted
     with file_allocator(room) as allocator:

@@ -14,7 +14,7 @@ from ...tasks.ids import identity
 from ...tasks.ids.id_types import to_internal
 from ...tasks.inputs.sources import Source
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Program, ProgramOutcome, delivery, run_blocks
+from ...tasks.programs import GraphBlock, Program, ProgramOutcome, delivery, run_blocks
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.program import View
 from ...tasks.programs.running import Pending
@@ -134,16 +134,16 @@ class _Blocks:
         self._source = source
         self._buckets = buckets
         self._vertices = vertices
-        self._made: tuple[View, bool, Block] | None = None
+        self._made: tuple[View, bool, GraphBlock] | None = None
 
-    def of(self, program: Program) -> Block:
+    def of(self, program: Program) -> GraphBlock:
         directed = self._source.directed
         # The entries of an undirected graph are the same by all views.
         view = program.view if directed else "both"
         weighted = takes_weights(program, self._source.weights is not None)
         if self._made is None or self._made[:2] != (view, weighted):
             self._made = None  # released before the next one is made
-            block = delivery.whole_graph(self._buckets.edges, self._vertices, directed, view, weighted)
+            block = delivery.in_one_block(self._buckets.edges, self._vertices, directed, view, weighted)
             self._made = view, weighted, block
         return replace(self._made[2], view=program.view)
 

@@ -20,7 +20,7 @@ from ...tasks.programs.block import MOST_VERTICES, NO_PATH, PairTable
 from ...tasks.programs.delivery import BucketColumns, NamedColumns, collect_edge_columns, send_ends, with_edges
 from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids, send_pairs, write_distances
 from ...tasks.publish.tables import TableColumn
-from ...tasks.publish.writing import OutputFile, TableFormat
+from ...tasks.publish.writing import OutputFile, TableOptions
 from ..cluster.engine import Engine, Future
 from ..settings.declared_programs import ProgramColumn
 from ..settings.models import Settings
@@ -100,7 +100,7 @@ def add_pairs(engine: Engine, buckets: Buckets, states: Sequence[Future], named:
 
 
 def publish_pairs(
-    engine: Engine, buckets: Buckets, kind: Kind, named: Sequence[Future], how: TableFormat
+    engine: Engine, buckets: Buckets, kind: Kind, named: Sequence[Future], how: TableOptions
 ) -> list[OutputFile]:
     """Write the table of distances, a file for each bucket. `named` [buckets] are NamedColumns; `kind` is that of ids.
     Takes one exchange.
@@ -117,6 +117,6 @@ def _with_pairs(named: NamedColumns, pairs: PairTable) -> NamedColumns:
     return replace(named, pairs=pairs)
 
 
-def _write(how: TableFormat, bucket: int, named: NamedColumns, ids: Ids) -> OutputFile:
+def _write(how: TableOptions, bucket: int, named: NamedColumns, ids: Ids) -> OutputFile:
     assert named.pairs is not None
     return write_distances(how, bucket, named.pairs.row, named.pairs.distance, int(NO_PATH), ids)

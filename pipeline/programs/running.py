@@ -25,7 +25,16 @@ from ...tasks.ids.identity import Kind
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, EdgeProgram, Order, Program, ProgramOutcome, SourceProgram, delivery, run_blocks
+from ...tasks.programs import (
+    EdgeProgram,
+    GraphBlock,
+    Order,
+    Program,
+    ProgramOutcome,
+    SourceProgram,
+    delivery,
+    run_blocks,
+)
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
@@ -334,7 +343,7 @@ def _lost() -> NoReturn:
 def _run_blocks(
     communicator: Communicator,
     worker: int,
-    blocks: Sequence[Block],
+    blocks: Sequence[GraphBlock],
     before: Sequence[ProgramOutcome] | None,
     program: AnyProgram,
     home: RangePartitioner,

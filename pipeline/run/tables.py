@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from ...tasks.errors import InternalError
 from ...tasks.publish.columns import merge_histograms
 from ...tasks.publish.lambda_columns import BucketSummary
-from ...tasks.publish.writing import TableFormat
+from ...tasks.publish.writing import TableOptions
 from ..bounding.bounding import BoundingCheckpoint, bound, order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..checkpoint.checkpoint import Graph
@@ -51,7 +51,7 @@ from ..stages.publishing import (
 )
 
 if TYPE_CHECKING:
-    from ...tasks.update.arcs import Arcs
+    from ...tasks.update.arcs import EdgeArcs
     from ...tasks.update.order import Order
     from ..programs.running import ProgramResults
     from ..programs.saving import KeptPrograms
@@ -64,7 +64,7 @@ class Made:
     manifest: Manifest
     order: Order | None = None
     """The order of peeling of their edges, if it was recorded."""
-    arcs: Arcs | None = None
+    arcs: EdgeArcs | None = None
     """The directions and weights of their edges, if the run keeps a state and programs have read some."""
 
 
@@ -133,14 +133,14 @@ def make_tables(
     return Made(manifest_of(run, graph, outcome), order, _arcs(run, engine, graph))
 
 
-def _arcs(run: RunContext, engine: Engine, graph: Graph) -> Arcs | None:
+def _arcs(run: RunContext, engine: Engine, graph: Graph) -> EdgeArcs | None:
     directed, weighted = run.source.directed, run.source.weights is not None
     is_read = run.settings.programs.vertex_programs and (directed or weighted)
     if not (run.keeps_state and is_read) or len(graph.subgraphs) > 1:
         return None
-    from ...tasks.update.arcs import Arcs
+    from ...tasks.update.arcs import EdgeArcs
 
-    return Arcs.of(engine.gather(graph.buckets.edges), directed, weighted)
+    return EdgeArcs.of(engine.gather(graph.buckets.edges), directed, weighted)
 
 
 def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:
@@ -227,10 +227,10 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
     return Known(bounded, unsettled, results, estimates, order, None if early is None else early.encoded)
 
 
-def table_format(run: RunContext, converged: bool = True) -> TableFormat:
+def table_format(run: RunContext, converged: bool = True) -> TableOptions:
     """How the run writes its tables; `converged`: whether each λ is known."""
     output, tables = run.settings.output, run.call.staging.tables
-    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
+    return TableOptions(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
 
 
 def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:

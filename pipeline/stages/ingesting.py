@@ -27,7 +27,7 @@ from ...tasks.ingest.blocks import PART_BYTES, BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.numbering import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
-from ...tasks.inputs.sources import Block, Source, refuse_other_counts
+from ...tasks.inputs.sources import InputBlock, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
@@ -88,7 +88,7 @@ def read(
     engine: TaskEngine,
     events: Events,
     source: Source,
-    blocks: Sequence[Block],
+    blocks: Sequence[InputBlock],
     nulls: str,
     space: MemorySpace,
     packed: bool = False,

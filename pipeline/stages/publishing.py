@@ -28,7 +28,7 @@ from ...tasks.publish.encoded import EncodedColumns
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices, encode_known, known_edges
 from ...tasks.publish.result_columns import VERTICES
 from ...tasks.publish.tables import TableColumn, finish_edges, value_column, write_edges, write_vertices
-from ...tasks.publish.writing import OutputFile, TableFormat
+from ...tasks.publish.writing import OutputFile, TableOptions
 from ..events import Stage
 from .exchange import exchange, send
 from .extracting import Groups
@@ -145,7 +145,7 @@ def find_names(engine: TaskEngine, buckets: Buckets, degrees: Sequence[Future], 
     return exchange(engine, "names", answers, join_names, own, engine.bucket_workers(len(own)))
 
 
-def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> list[Future]:
+def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableOptions) -> list[Future]:
     """Start to write the table of edges, in the background. Returns [buckets × files] OutputFile."""
     edges, ids, results = found.buckets.edges, found.buckets.ids, found.results
     added = [()] * len(edges) if found.columns is None else list(found.columns)
@@ -159,7 +159,7 @@ def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> li
     return start_behind(engine, "write-edges", _write_edges, rows, at)
 
 
-def _files(engine: TaskEngine, buckets: int, how: TableFormat) -> tuple[list[tuple[int, int]], list[int] | None]:
+def _files(engine: TaskEngine, buckets: int, how: TableOptions) -> tuple[list[tuple[int, int]], list[int] | None]:
     """The bucket and the number in it of each file of a table, and its worker; None where all tasks share memory."""
     parts = [(b, file) for b in range(buckets) for file in range(how.files)]
     workers = engine.bucket_workers(buckets)
@@ -167,7 +167,7 @@ def _files(engine: TaskEngine, buckets: int, how: TableFormat) -> tuple[list[tup
 
 
 def publish_results(
-    engine: TaskEngine, stage: Stage | None, found: Findings, edge_files: Sequence[Future], how: TableFormat
+    engine: TaskEngine, stage: Stage | None, found: Findings, edge_files: Sequence[Future], how: TableOptions
 ) -> Published:
     """Write all tables. `stage` counts the `tables_to_write` tasks as they finish.
 
@@ -209,7 +209,7 @@ def publish_vertices(
     buckets: Buckets,
     degrees: Sequence[Future],
     columns: Sequence[Future],
-    how: TableFormat,
+    how: TableOptions,
 ) -> Published:
     """Write the table of vertices of a run without λ: ids, degrees and the columns of programs.
 
@@ -248,7 +248,7 @@ def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bund
 
 
 def _write_edges(
-    how: TableFormat,
+    how: TableOptions,
     file: int,
     edges: ingest.BucketEdges,
     ids: ingest.BucketIds,
@@ -261,7 +261,7 @@ def _write_edges(
 
 
 def _finish_edges(
-    how: TableFormat,
+    how: TableOptions,
     bucket: int,
     file: int,
     encoded: EncodedColumns,
@@ -273,7 +273,7 @@ def _finish_edges(
 
 
 def _write_vertices(
-    how: TableFormat,
+    how: TableOptions,
     file: int,
     ids: ingest.BucketIds,
     vertices: BucketVertices,
@@ -285,14 +285,14 @@ def _write_vertices(
 
 
 def _write_columns(
-    how: TableFormat, file: int, ids: ingest.BucketIds, degrees: BucketDegrees, columns: Sequence[TableColumn]
+    how: TableOptions, file: int, ids: ingest.BucketIds, degrees: BucketDegrees, columns: Sequence[TableColumn]
 ) -> OutputFile:
     degree = value_column(VERTICES, "degree", degrees.degree)
     return write_vertices(how, degrees.bucket, ids.ids, [degree, *columns], file=file)
 
 
 def _write_groups(
-    how: TableFormat,
+    how: TableOptions,
     ids: ingest.BucketIds,
     groups: BucketGroups,
     triangles: NDArray[np.int64],
@@ -320,7 +320,7 @@ class EarlyEdges:
         buckets: Buckets,
         degrees: Sequence[Future],
         supports: Sequence[Future],
-        how: TableFormat,
+        how: TableOptions,
     ) -> None:
         """`degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. What needs a kernel is done when
         this returns.

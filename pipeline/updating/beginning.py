@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...tasks.errors import EdgemillError, UsageError
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
-from ...tasks.update.arcs import Arcs
+from ...tasks.update.arcs import EdgeArcs
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
 from ...tasks.update.state import State, read_state, write_state
@@ -269,7 +269,7 @@ def state_for_programs(settings: Settings, base: Result) -> State | None:
     needs = {"directions": own.directed, "weights": own.weight_column is not None}
     try:
         state = known_state(settings, base)
-        has = state.arcs or Arcs(None, None)
+        has = state.arcs or EdgeArcs(None, None)
         if base.manifest.input.bipartite is None and needs == {
             "directions": has.ways is not None,
             "weights": has.weight is not None,

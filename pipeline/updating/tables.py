@@ -26,7 +26,7 @@ from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.dense_tables import GroupTable, group_tables, write_group_file
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
-from ...tasks.publish.writing import OutputFile, TableFormat
+from ...tasks.publish.writing import OutputFile, TableOptions
 from ...tasks.storage.folders import folder_at, take_over
 from ...tasks.update.merging import NumberedGraph
 from ..opening.reading import chunks
@@ -79,7 +79,7 @@ def file_ranges(
 
 
 def write_group_files(
-    how: TableFormat, tables: Sequence[GroupTable], base: Result, may_keep: bool
+    how: TableOptions, tables: Sequence[GroupTable], base: Result, may_keep: bool
 ) -> tuple[list[OutputFile], int]:
     """Write the files of the tables, or take them over if `may_keep`. Returns them, and how many were taken over.
 
@@ -181,7 +181,7 @@ class EdgeFiles:
     """How many were taken over."""
 
 
-def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableFormat, earlier: Earlier) -> EdgeFiles:
+def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableOptions, earlier: Earlier) -> EdgeFiles:
     """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
     columns = publish.edge_columns(found.results, True)
@@ -197,7 +197,7 @@ def publish_tables(
     triangles: NDArray[np.int64],
     tracks: NDArray[np.int64],
     values: tuple[BucketVertices, BucketSummary],
-    how: TableFormat,
+    how: TableOptions,
     earlier: Earlier,
     edges: EdgeFiles,
     more: Sequence[TableColumn] = (),
@@ -250,7 +250,7 @@ def _checked(earlier: Earlier, file: FileRange, component: NDArray[np.int64]) ->
     return file if same else FileRange(file.number, file.rows, None)
 
 
-def _taken(how: TableFormat, earlier: Earlier, file: FileRange, table: str) -> OutputFile | None:
+def _taken(how: TableOptions, earlier: Earlier, file: FileRange, table: str) -> OutputFile | None:
     if file.kept is None:
         return None
     name = f"{table}/part-{file.number:05d}.parquet"
@@ -259,7 +259,7 @@ def _taken(how: TableFormat, earlier: Earlier, file: FileRange, table: str) -> O
 
 
 def _write_edges(
-    how: TableFormat,
+    how: TableOptions,
     earlier: Earlier,
     file: FileRange,
     edges: BucketEdges,
@@ -272,7 +272,7 @@ def _write_edges(
 
 
 def _write_vertices(
-    how: TableFormat, earlier: Earlier, file: FileRange, ids: Any, columns: Sequence[TableColumn]
+    how: TableOptions, earlier: Earlier, file: FileRange, ids: Any, columns: Sequence[TableColumn]
 ) -> OutputFile:
     own = file.rows
     return _taken(how, earlier, file, "vertices") or write_vertices(
@@ -284,5 +284,5 @@ def _cut(columns: Sequence[TableColumn], rows: slice) -> list[TableColumn]:
     return [TableColumn(c.name, c.type, c.values[rows], c.ids, c.missing) for c in columns]
 
 
-def _folder(how: TableFormat) -> Any:
+def _folder(how: TableOptions) -> Any:
     return how.folder

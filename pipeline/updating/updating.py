@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
-from ...tasks.publish.writing import TableFormat
-from ...tasks.update.arcs import Arcs
+from ...tasks.publish.writing import TableOptions
+from ...tasks.update.arcs import EdgeArcs
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
 from ...tasks.update.state import State
@@ -109,8 +109,8 @@ def _run_programs(
     return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, earlier)
 
 
-def _arcs(source: Source, start: Start) -> Arcs | None:
-    return None if start.arcs is None else Arcs.of(start.arcs.edges, source.directed, source.weights is not None)
+def _arcs(source: Source, start: Start) -> EdgeArcs | None:
+    return None if start.arcs is None else EdgeArcs.of(start.arcs.edges, source.directed, source.weights is not None)
 
 
 def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
@@ -124,12 +124,12 @@ def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
     )
 
 
-def _format(call: Call, source: Source) -> TableFormat:
+def _format(call: Call, source: Source) -> TableOptions:
     output = call.settings.output
-    return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
+    return TableOptions(call.staging.tables, source, True, output.compression, output.row_group_rows)
 
 
-def keep_state_of(call: Call, manifest: Manifest, order: Order | None, arcs: Arcs | None) -> None:
+def keep_state_of(call: Call, manifest: Manifest, order: Order | None, arcs: EdgeArcs | None) -> None:
     """Write the state of a result that a full run has made, unless it is not exact or has several partitions.
 
     `order` is the order of its peeling, if that was recorded, and `arcs` the directions and weights of its edges, if

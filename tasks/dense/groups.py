@@ -20,7 +20,7 @@ from ..ids import order
 from ..ids.order import Ints
 from ..ingest.numbering import BucketEdges
 from ..messages import Bundle, Payload, bundle
-from .merge import Answer, Components, component_ids
+from .merge import Answer, HierarchyRows, component_ids
 from .tree import ROOT, BucketTree, subtree_sums
 
 
@@ -29,7 +29,7 @@ class BucketGroups(SizedArrays):
     """The dense groups of one bucket."""
 
     bucket: int
-    components: Components
+    components: HierarchyRows
     """Components whose least vertex is in the bucket."""
     innermost: NDArray[np.int64]
     """[vertices] id of the innermost component of each vertex, -1 if there is none."""
@@ -41,7 +41,7 @@ class BucketGroups(SizedArrays):
     """[components of the bucket's own edges] whether that component of the graph is a DN-graph."""
 
     @property
-    def dn_graphs(self) -> Components:
+    def dn_graphs(self) -> HierarchyRows:
         """The rows of `components` that are DN-graphs."""
         return self.components[np.flatnonzero(self.components.is_dn_graph)]
 
@@ -58,7 +58,7 @@ def collect_groups(tree: BucketTree, highest: int, parts: Mapping[int, Answer]) 
         ids[is_open], is_leaf[is_open] = answer.line_id, answer.line_is_leaf
     parent = np.where(tree.parent >= 0, ids[tree.parent], -1) if len(ids) else ids
     vertices, edges = subtree_sums(tree.parent, tree.vertices), subtree_sums(tree.parent, tree.edges)
-    found = Components(ids, tree.level, parent, vertices, edges, is_leaf)[closed]
+    found = HierarchyRows(ids, tree.level, parent, vertices, edges, is_leaf)[closed]
     is_dn_graph = is_leaf & (tree.level > 0)
 
     local = kernels.to_host(tree.nested.vertex[: tree.own])
@@ -99,8 +99,8 @@ def dn_edges(edges: BucketEdges, tree: BucketTree, groups: BucketGroups) -> DnEd
     return DnEdges(own, ids, np.asarray(table, like=component)[component[rows]])
 
 
-def _merged(first: Components, second: Components) -> Components:
-    return Components(
+def _merged(first: HierarchyRows, second: HierarchyRows) -> HierarchyRows:
+    return HierarchyRows(
         np.concatenate([first.id, second.id]),
         np.concatenate([first.level, second.level]),
         np.concatenate([first.parent, second.parent]),

@@ -20,7 +20,7 @@ from .tree import ROOT, Outline, subtree_minima, subtree_sums
 
 
 @dataclass(frozen=True)
-class Components(SizedArrays):
+class HierarchyRows(SizedArrays):
     """Rows of the hierarchy, sorted by id. `len()` counts them."""
 
     id: NDArray[np.int64]
@@ -36,8 +36,8 @@ class Components(SizedArrays):
     def __len__(self) -> int:
         return len(self.id)
 
-    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Components:
-        return Components(
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> HierarchyRows:
+        return HierarchyRows(
             self.id[rows],
             self.level[rows],
             self.parent[rows],
@@ -58,7 +58,7 @@ class MergedOutlines(SizedArrays):
 
     starts: NDArray[np.int64]
     """[buckets + 1] first dense number of each bucket."""
-    components: Components
+    components: HierarchyRows
     lines: Mapping[int, NDArray[np.int32]]
     """Bucket → [open components of the bucket] the component that each is part of, as a row of `components`."""
     vertex: Ints
@@ -81,7 +81,7 @@ class Answer(Payload):
     """[shared vertices of the bucket] id of the innermost component of each; on the host."""
     is_member: NDArray[np.bool_]
     """[shared vertices of the bucket] whether that component is a DN-graph."""
-    components: Components
+    components: HierarchyRows
     """Components whose least vertex is in the bucket."""
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
     outlines = [parts[sender] for sender in sorted(parts)]
     if not outlines:
         none = np.zeros(0, np.int64)
-        empty = Components(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
+        empty = HierarchyRows(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
         return MergedOutlines(starts, empty, {}, none, none.astype(np.int32))
     vertex, nested = _nested(outlines)
     bucket = _column(outlines, "bucket")
@@ -150,7 +150,7 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
     is_leaf[parent[parent >= 0]] = False
     is_leaf[line[_column(outlines, "contains_closed")]] = False
     ids = component_ids(least, k, highest)
-    components = Components(
+    components = HierarchyRows(
         ids,
         k,
         np.where(parent >= 0, ids[parent], -1),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.sizes import SizedArrays
-from ..programs.block import Block
+from ..programs.block import GraphBlock
 from ..programs.running import ProgramOutcome
 
 MOST_VERTICES = 4096
@@ -42,7 +42,7 @@ def first_vertices(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))[:MOST_VERTICES]
 
 
-def core_edges(block: Block, vertices: NDArray[np.int64]) -> CoreEdges:
+def core_edges(block: GraphBlock, vertices: NDArray[np.int64]) -> CoreEdges:
     """The edges of a block between these vertices."""
     rows = np.flatnonzero(np.isin(block.number, vertices))
     sources = np.searchsorted(vertices, block.sources)

@@ -22,7 +22,7 @@ from ..ids import order
 from ..ids.order import Ints
 from ..messages import Bundle, bundle
 from ..partition import RangePartitioner
-from ..programs.block import Block
+from ..programs.block import GraphBlock
 
 Z = 1.959963984540054
 """Standard deviations of a normal distribution that 95 % of it is within."""
@@ -99,14 +99,14 @@ class Interval:
         return Interval(self.likely * factor, self.low * factor, self.high * factor)
 
 
-def count_wedges(block: Block) -> WedgeCounts:
+def count_wedges(block: GraphBlock) -> WedgeCounts:
     """The numbers of one block, whose view is "either"."""
     degree = np.diff(block.rows.offsets)
     wedges = int((degree * (degree - 1) // 2).sum())
     return WedgeCounts(len(degree), int(np.count_nonzero(degree > 1)), int(degree.sum()), wedges)
 
 
-def draw_wedges(block: Block, home: RangePartitioner, draws: Draws, before: WedgeCounts) -> Bundle[WedgeEnds]:
+def draw_wedges(block: GraphBlock, home: RangePartitioner, draws: Draws, before: WedgeCounts) -> Bundle[WedgeEnds]:
     """Block → blocks: the drawn wedges with centres in this block, to the blocks of their first ends.
 
     `before` has the sums of `count_wedges` over all blocks before this one.
@@ -143,7 +143,7 @@ def _pair(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
     return number - high * (high - 1) // 2, high
 
 
-def count_closed(block: Block, parts: Mapping[int, WedgeEnds]) -> tuple[int, int]:
+def count_closed(block: GraphBlock, parts: Mapping[int, WedgeEnds]) -> tuple[int, int]:
     """Of the received wedges, the number of closed ones drawn as wedges, and of closed ones drawn by centre."""
     closed = [0, 0]
     for part in parts.values():
@@ -153,7 +153,7 @@ def count_closed(block: Block, parts: Mapping[int, WedgeEnds]) -> tuple[int, int
     return closed[0], closed[1]
 
 
-def _has_entries(block: Block, target: Ints, source: Ints) -> NDArray[np.bool_]:
+def _has_entries(block: GraphBlock, target: Ints, source: Ints) -> NDArray[np.bool_]:
     """Whether each target, an own vertex, has the source in its row: a binary search in all rows at a time."""
     row = np.searchsorted(block.number, target)
     position = np.searchsorted(block.sources, source)

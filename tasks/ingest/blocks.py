@@ -17,7 +17,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import identity, order
 from ..ids.identity import Ids
-from ..inputs.sources import Block, Source
+from ..inputs.sources import InputBlock, Source
 from .directions import DOWN, UP, distinct_edges
 from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
@@ -165,7 +165,7 @@ def without_ids(block: BlockEdges) -> LocalEdges:
     return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways, block.weight)
 
 
-def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
+def read_block(source: Source, block: InputBlock, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
     """Read and clean one block. Arrays are placed in `space`, but not strings. Raises InputError as
     `reading.read_rows` does.
     """
@@ -194,7 +194,7 @@ def clean(
     return _edges(number, ids, first, second, rows.left_out, with_sides, directed, rows.weight)
 
 
-def _read_strings(source: Source, block: Block, space: MemorySpace, with_sides: bool) -> BlockEdges:
+def _read_strings(source: Source, block: InputBlock, space: MemorySpace, with_sides: bool) -> BlockEdges:
     codes = StringCodes()
     for part in read_parts(source, block):
         codes.add(part)

@@ -23,7 +23,7 @@ from ...kernels.runtime.device import module_of
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import order
-from ..inputs.sources import Block, Source
+from ..inputs.sources import InputBlock, Source
 from ..messages import Bundle, Payload, bundle
 from .blocks import BlockEdges, clean
 from .left_out import LeftOut
@@ -85,7 +85,7 @@ def has_dense_ids(rows: int, largest: int) -> bool:
     return largest < 1 << PACKED_BITS and order.fits_table(largest + 1, 2 * rows)
 
 
-def read_packed(source: Source, block: Block, space: MemorySpace) -> PackedRows | BlockEdges:
+def read_packed(source: Source, block: InputBlock, space: MemorySpace) -> PackedRows | BlockEdges:
     """Read one block of integer ids into `space`, packed if its ids allow it, else cleaned. Raises as `read_block`.
 
     The source must be undirected, without weights, and must not ask for the columns of ids.

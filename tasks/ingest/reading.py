@@ -16,13 +16,13 @@ from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
 from ..inputs.columns import plain_values
-from ..inputs.formats.input_format import TableFormat, format_called, is_text
+from ..inputs.formats.input_format import TypedFormat, format_called, is_text
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
 from ..inputs.formats.statistics import matching_row_groups
 from ..inputs.formats.text import Skipped, TextRange, explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
-from ..inputs.sources import Block, Piece, Source, SourceFile
+from ..inputs.sources import InputBlock, Piece, Source, SourceFile
 from .left_out import NONE, LeftOut
 from .weights import Weight, first_unusable, unusable_weight, weights_of
 
@@ -64,7 +64,7 @@ class IdRows(SizedArrays):
         return len(self.source)
 
 
-def read_rows(source: Source, block: Block) -> IdRows:
+def read_rows(source: Source, block: InputBlock) -> IdRows:
     """Read the two id columns of a block, weights, and the columns of the condition.
 
     Rows that do not meet the condition, and other rows with a null id, are counted and left out. Raises InputError with
@@ -91,7 +91,7 @@ def _no_rows(source: Source, left_out: LeftOut) -> IdRows:
     return IdRows(none, none, left_out, None if source.weights is None else np.zeros(0))
 
 
-def read_parts(source: Source, block: Block) -> Iterator[IdRows]:
+def read_parts(source: Source, block: InputBlock) -> Iterator[IdRows]:
     """As `read_rows`, in parts. Strings come a few rows at a time: they can take far more memory than in the file."""
     for piece in block.pieces:
         file, groups = source.files[piece.file], tuple(_matching(source, piece))
@@ -308,7 +308,7 @@ def _text_or_table(source: Source, file: SourceFile, piece: Piece, skipped: Skip
     own = TextRange(file.path, layout, file.names, span, file.line_end)
     try:
         with open_version(file.path, file.version, source.storage_options) as opened:
-            if isinstance(format, TableFormat):
+            if isinstance(format, TypedFormat):
                 found = format.batches(opened, _columns(source), span)
             elif file.matrix is not None:
                 found = matrix_batches(opened, file.path, file.matrix, _columns(source), span)
@@ -318,7 +318,7 @@ def _text_or_table(source: Source, file: SourceFile, piece: Piece, skipped: Skip
                 yield pa.Table.from_batches([batch])
     except READ_ERRORS as error:
         explained = None
-        if not isinstance(format, TableFormat):
+        if not isinstance(format, TypedFormat):
             with open_version(file.path, file.version, source.storage_options) as opened:
                 if file.matrix is not None:
                     explained = explain_matrix(opened, file.path, file.matrix, span)

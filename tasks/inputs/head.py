@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .formats.form import Form
-from .formats.input_format import TableFormat, compression_of, format_called
+from .formats.input_format import TypedFormat, compression_of, format_called
 from .formats.matrix_market import Matrix, read_matrix_head, refuse_matrix
 from .formats.parquet import Footer, read_parquet_footer
 from .formats.text_heads import TextHead, read_text_head
@@ -69,7 +69,7 @@ def read_heads(
         return list(readers.map(partial(_parquet, options=options), paths))
     if format == "mtx":
         return list(readers.map(partial(_matrix, form=form, options=options), paths))
-    if isinstance(own := format_called(format), TableFormat):
+    if isinstance(own := format_called(format), TypedFormat):
         return list(readers.map(partial(_table, own, options=options), paths))
     first = _text(paths[0], format, form, options, None)
     others = partial(_text, format=format, form=form, options=options, first=first.text)
@@ -93,7 +93,7 @@ def _parquet(path: str, options: Mapping[str, Any]) -> Head:
     )
 
 
-def _table(format: TableFormat, path: str, options: Mapping[str, Any]) -> Head:
+def _table(format: TypedFormat, path: str, options: Mapping[str, Any]) -> Head:
     try:
         size, version = _size(path, options)
         with open_bytes(path, options) as file:

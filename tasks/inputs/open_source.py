@@ -30,7 +30,7 @@ from .columns import (
     value_type,
 )
 from .finding import find_input
-from .formats.form import Form, Layout
+from .formats.form import Form, RowLayout
 from .formats.input_format import is_text
 from .formats.parquet import Footer, no_parquet
 from .formats.statistics import column_bytes, column_range, mean_text_bytes
@@ -153,7 +153,7 @@ def _row_layout(
     where: RowFilter | None,
     weight: Sequence[str] = (),
     form: Form = _DEFAULTS,
-) -> Layout | None:
+) -> RowLayout | None:
     """The layout of the rows, with the types of the columns that a run reads; None for Parquet. `weight` names the
     column of weights, if any, and `form` is what the settings say.
     """
@@ -161,13 +161,13 @@ def _row_layout(
         return None
     text = heads[0].text
     if text is None:
-        return Layout(format)
+        return RowLayout(format)
     types = dict.fromkeys(ends, id_type)
     for name, kind in where.types if where is not None else ():
         if where is not None and name in where.columns:
             types.setdefault(name, kind)
     types.update(dict.fromkeys(weight, pa.float64()))
-    return Layout(
+    return RowLayout(
         format,
         text.delimiter,
         text.header,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import InputError, OtherType
-from ..tables.live import Table
+from ..tables.live import TableVersion
 from ..where.expression import RowFilter
-from .formats.form import Bipartite, Layout, Weights
+from .formats.form import Bipartite, RowLayout, Weights
 from .formats.input_format import compression_of, format_called, is_text
 from .formats.matrix_market import Matrix, refuse_other_entries
 from .opening import refuse_changed
@@ -117,7 +117,7 @@ class Source:
     it occurs. None if they do not tell, and for integers.
     """
 
-    table: Table | None = None
+    table: TableVersion | None = None
     """The Delta or Iceberg table of these files."""
 
     frame: Frame | None = None
@@ -125,7 +125,7 @@ class Source:
 
     format: str = "parquet"
 
-    layout: Layout | None = None
+    layout: RowLayout | None = None
     """How rows are laid out in the files; None for Parquet."""
 
     where: RowFilter | None = None
@@ -241,7 +241,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Block:
+class InputBlock:
     """Consecutive row groups, of one file or several, that one task reads."""
 
     number: int
@@ -249,7 +249,7 @@ class Block:
     pieces: tuple[Piece, ...]
 
 
-def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
+def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[InputBlock]:
     """Cut the input into blocks, in file order: at least one, which may be empty.
 
     A block has at most `rows_per_block` rows and, if ids are strings, `bytes_per_block` uncompressed bytes. A row group
@@ -267,10 +267,10 @@ def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT
         blocks[-1].append(group)
         filled += group[2]
         text += more
-    return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
+    return [InputBlock(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
-def refuse_other_counts(source: Source, blocks: Sequence[Block], rows: Sequence[int]) -> None:
+def refuse_other_counts(source: Source, blocks: Sequence[InputBlock], rows: Sequence[int]) -> None:
     """Raises InputError if a Matrix Market file has other entries than it says; `rows` are the rows of each block."""
     found = [0] * len(source.files)
     for block, count in zip(blocks, rows, strict=True):
@@ -304,7 +304,7 @@ def read_with_types(source: Source, read: Callable[[Source], T]) -> T:
         source = source.widened(found)
 
 
-def _wider(kind: pa.DataType, value: str, layout: Layout, is_id: bool) -> pa.DataType | None:
+def _wider(kind: pa.DataType, value: str, layout: RowLayout, is_id: bool) -> pa.DataType | None:
     """The type that holds integers of the type `kind` and also `value`; None if there is none."""
     if not pa.types.is_integer(kind):
         return None

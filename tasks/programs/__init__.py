@@ -9,7 +9,7 @@ blocks that do not fit memory; `shipped` has the programs of edgemill.
 """
 
 from .batches import SourceProgram
-from .block import Block, Entries, build_block, entries_of
+from .block import Entries, GraphBlock, build_block, entries_of
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
 from .program import Best, EdgeProgram, Program, Top, Totals, VertexId, Vertices
 from .running import Order, ProgramOutcome, run_program
@@ -17,9 +17,9 @@ from .running import Order, ProgramOutcome, run_program
 __all__ = [
     "AnyProgram",
     "Best",
-    "Block",
     "EdgeProgram",
     "Entries",
+    "GraphBlock",
     "Order",
     "Program",
     "ProgramOutcome",

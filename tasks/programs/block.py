@@ -42,7 +42,7 @@ class Entries(SizedArrays):
 
 
 @dataclass(frozen=True)
-class Block(SizedArrays):
+class GraphBlock(SizedArrays):
     """The vertices of one group and the edges into them. `len()` is the number of entries."""
 
     group: int
@@ -75,7 +75,7 @@ class Block(SizedArrays):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def placed(self, space: MemorySpace) -> Block:
+    def placed(self, space: MemorySpace) -> GraphBlock:
         """The block with its arrays in `space`; arrays that are there are not copied."""
         if self.on_device == (space is MemorySpace.DEVICE):
             return self
@@ -97,7 +97,7 @@ def entries_of(edges: Entries, directed: bool, view: View) -> Entries:
 
 def build_block(
     group: int, groups: int, vertices: int, number: Ints, entries: Entries, directed: bool, view: View
-) -> Block:
+) -> GraphBlock:
     """The block of the vertices `number` [own], ascending, from all `entries` whose target is among them, in any order.
 
     Raises OutOfRoom for 2^31 distinct sources.
@@ -116,10 +116,10 @@ def build_block(
         weight = None if weight is None else weight[heads]
     rows = InRows(order.offsets(np.bincount(target, minlength=len(number))), code, weight)
     mutual = not (directed and view == "in")
-    return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)
+    return GraphBlock(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)
 
 
-def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> Block:
+def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> GraphBlock:
     """The only block of an undirected graph, without sorting, from `mirrored` entries: each part has higher sources
     than the one before. The block lies in the memory of the entries. Raises OutOfRoom for 2^31 vertices.
     """
@@ -132,7 +132,7 @@ def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> Bl
     low, high = (ends.astype(np.int32, copy=False) for ends in (low, high))
     rows = gathers.both_ways(low, high, weight, vertices)
     number = order.shifted(np.arange(vertices, like=low), 0, vertices)
-    return Block(0, vertices, view, number, rows, number, True, True)
+    return GraphBlock(0, vertices, view, number, rows, number, True, True)
 
 
 MOST_VERTICES = 50_000

@@ -28,7 +28,7 @@ from ..ingest.directions import arcs
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
-from .block import Block, Entries, PairTable, build_block, build_whole_block, entries_of
+from .block import Entries, GraphBlock, PairTable, build_block, build_whole_block, entries_of
 from .orders.calls import Calls
 from .program import Array, EdgeProgram, Program, Vertices, View
 from .running import ProgramOutcome
@@ -132,7 +132,7 @@ def collect_block(
     view: View,
     weighted: bool,
     parts: Mapping[int, Entries],
-) -> Block:
+) -> GraphBlock:
     """The block of one group from the entries that each bucket sent, with weights if these are `weighted`.
 
     A block of mirrored entries lies where they are. Raises OutOfRoom for 2^31 distinct sources.
@@ -150,7 +150,7 @@ def collect_block(
     return build_block(group, home.partitions, vertices, number, Entries(source, target, weight), directed, view)
 
 
-def whole_graph(edges: Sequence[BucketEdges], vertices: int, directed: bool, view: View, weighted: bool) -> Block:
+def in_one_block(edges: Sequence[BucketEdges], vertices: int, directed: bool, view: View, weighted: bool) -> GraphBlock:
     """The graph of these buckets, in the order of their numbers, in one block. Raises as `collect_block` does."""
     home = RangePartitioner()
     sent = [send_entries(own, home, view, weighted, not directed) for own in edges]

@@ -27,7 +27,7 @@ from ...kernels import programs as gathers
 from ...kernels.graph import InRows, IntArray, LongArray
 from ..ids import order
 from ..shards.carriers.carrier import Packet, Words
-from .block import Block
+from .block import GraphBlock
 from .mirrors import Mirrors
 from .orders.calls import Calls, has_messages
 from .program import Array, Best, Top, Vertices
@@ -68,7 +68,7 @@ SAMPLED = 2**14
 class Gatherer(ABC):
     """Combines the values of one superstep for the vertices of a block."""
 
-    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+    def __init__(self, calls: Calls, block: GraphBlock, mirrors: Mirrors) -> None:
         self.calls, self.program, self.block, self.mirrors = calls, calls.program, block, mirrors
         self.on_device = block.on_device
         self.entries = 0
@@ -118,7 +118,7 @@ class GatherAll(Gatherer):
 class GatherKept(Gatherer):
     """Only changed vertices send, and the last values of all sources are combined in the rows with a changed one."""
 
-    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+    def __init__(self, calls: Calls, block: GraphBlock, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
         self.values: Array | None = None
 
@@ -147,7 +147,7 @@ class GatherChanged(Gatherer):
     search", SC 2012).
     """
 
-    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+    def __init__(self, calls: Calls, block: GraphBlock, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
         combine = self.program.combine
         self.best = np.full_like(block.number, -1, np.int32) if combine == "argmin" or self.on_device else None
@@ -283,7 +283,7 @@ def neutral_value(kind: np.dtype[Any], largest: bool) -> Any:
     return np.iinfo(kind).min if largest else np.iinfo(kind).max
 
 
-def numbers_of(block: Block, position: IntArray) -> Array:
+def numbers_of(block: GraphBlock, position: IntArray) -> Array:
     """The dense numbers of sources at positions; -1 for position -1."""
     found: Array = np.where(position >= 0, block.sources[np.maximum(position, 0)], -1).astype(block.number.dtype)
     return found
@@ -311,7 +311,9 @@ class GatherEntries(Gatherer):
     computed at once.
     """
 
-    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors, entries_at_once: int = ENTRIES_AT_ONCE) -> None:
+    def __init__(
+        self, calls: Calls, block: GraphBlock, mirrors: Mirrors, entries_at_once: int = ENTRIES_AT_ONCE
+    ) -> None:
         super().__init__(calls, block, mirrors)
         self.entries_at_once = entries_at_once
         self.values: Array | None = None
@@ -408,7 +410,7 @@ class GatherLinks(Gatherer):
     """Gathers for `combine` "links", for view "either": each source must be in a row once."""
 
     def __init__(
-        self, calls: Calls, block: Block, mirrors: Mirrors, edges_per_exchange: int = EDGES_PER_EXCHANGE
+        self, calls: Calls, block: GraphBlock, mirrors: Mirrors, edges_per_exchange: int = EDGES_PER_EXCHANGE
     ) -> None:
         super().__init__(calls, block, mirrors)
         self.edges_per_exchange = edges_per_exchange
@@ -464,7 +466,7 @@ class GatherLinks(Gatherer):
 class GatherSpread(Gatherer):
     """For programs that `spread`: a superstep takes values to all vertices that the block's edges connect."""
 
-    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+    def __init__(self, calls: Calls, block: GraphBlock, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
         self.root = gathers.connected_sources(block.rows, mirrors.own, len(block.sources), block.symmetric)
         self.entries += len(block)
@@ -487,7 +489,7 @@ class GatherSpread(Gatherer):
         return gathers.lowered_rows(self.root, self.mirrors.own, self.least, lowered)
 
 
-def gatherer_of(calls: Calls, block: Block, mirrors: Mirrors) -> Gatherer:
+def gatherer_of(calls: Calls, block: GraphBlock, mirrors: Mirrors) -> Gatherer:
     """The gatherer of the program for a block with these mirrors."""
     program = calls.program
     if has_messages(program) or program.combine == "top":

@@ -17,7 +17,7 @@ from ..partition import Partitioner, RangePartitioner
 from ..shards.carriers.carrier import Carrier, MemoryCarrier
 from ..shards.peeling import results_of
 from .batches import Progress, SourceProgram, run_batches
-from .block import Block, Entries, build_block, entries_of
+from .block import Entries, GraphBlock, build_block, entries_of
 from .program import Program, View
 from .running import Order, ProgramOutcome, run_program
 from .streaming import share_of_room
@@ -26,7 +26,7 @@ AnyProgram: TypeAlias = Program | SourceProgram
 """A program over supersteps, or over batches of sources."""
 
 
-def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[Block]:
+def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[GraphBlock]:
     """The blocks of a graph with the vertices 0 … vertices - 1, one for each partition of `home`.
 
     Edges of an undirected graph are given once each, in either direction. An edge that is given twice counts twice.
@@ -43,7 +43,7 @@ def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool,
 
 def run_blocks(
     program: AnyProgram,
-    blocks: Sequence[Block],
+    blocks: Sequence[GraphBlock],
     home: Partitioner,
     carriers: Sequence[Carrier],
     *,
@@ -90,7 +90,7 @@ def run_blocks(
 
 def _run(
     program: AnyProgram,
-    block: Block,
+    block: GraphBlock,
     home: Partitioner,
     carrier: Carrier,
     space: MemorySpace,

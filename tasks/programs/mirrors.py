@@ -16,7 +16,7 @@ from ..device import place_like
 from ..ids import order
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier, Packet, Words
-from .block import Block, Entries, build_block
+from .block import Entries, GraphBlock, build_block
 from .program import Array
 from .words import NO_WORDS, pack, pack_rows, unpack, unpack_to
 
@@ -30,7 +30,7 @@ ALL = np.zeros(1, np.uint32)
 class Mirrors:
     """The sources of one block by group. All groups must create theirs at the same time: this takes an exchange."""
 
-    def __init__(self, block: Block, home: Partitioner, carrier: Carrier) -> None:
+    def __init__(self, block: GraphBlock, home: Partitioner, carrier: Carrier) -> None:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
         alone = len(block.sources) == len(block.number)
@@ -214,7 +214,7 @@ def _slice_of(positions: IntArray) -> IntArray | slice:
     return positions if first is None else slice(first, first + len(positions))
 
 
-def _positions(homes: NDArray[np.int16] | None, block: Block, groups: int) -> list[IntArray]:
+def _positions(homes: NDArray[np.int16] | None, block: GraphBlock, groups: int) -> list[IntArray]:
     """[groups] the positions of the sources of each group; all are this group's without `homes`."""
     if homes is None:
         own = np.arange(len(block.sources), dtype=np.int32, like=block.sources)
@@ -230,7 +230,7 @@ def _pack_some(places: IntArray, values: Array) -> Words:
     return np.concatenate([count, pack(places, values)])
 
 
-def mirrors_of(block: Block, home: Partitioner, carrier: Carrier, alternates: bool) -> list[Mirrors]:
+def mirrors_of(block: GraphBlock, home: Partitioner, carrier: Carrier, alternates: bool) -> list[Mirrors]:
     """The mirrors of a block; and, if a program `alternates` and edges have directions, of the block with the out-edges
     of the same vertices, in host memory.
 
@@ -243,12 +243,14 @@ def mirrors_of(block: Block, home: Partitioner, carrier: Carrier, alternates: bo
     return found
 
 
-def reversed_block(block: Block, mirrors: Mirrors, transposed: InRows) -> Block:
+def reversed_block(block: GraphBlock, mirrors: Mirrors, transposed: InRows) -> GraphBlock:
     """The block with the out-edges of the same vertices, without weights. Each group sends entries to the groups of
     their sources. `transposed` are the rows by source.
     """
     if mirrors.carrier.groups == 1:  # then all vertices are sources, and own
-        return Block(block.group, block.vertices, block.view, block.number, transposed, block.sources, False, False)
+        return GraphBlock(
+            block.group, block.vertices, block.view, block.number, transposed, block.sources, False, False
+        )
     target = block.number[kernels.row_numbers(block.rows.offsets)].astype(np.int64)
     homes = np.empty(len(block.sources), np.int16)
     for g, sources in enumerate(mirrors.sources_of):

@@ -23,7 +23,7 @@ from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds, split_by_bucket
 from ..messages import Bundle, bundle
 from ..publish.tables import slices_by_text
-from ..publish.writing import OutputFile, TableFormat, write_table
+from ..publish.writing import OutputFile, TableOptions, write_table
 from .block import NO_PATH, PairTable
 from .running import ProgramOutcome
 
@@ -69,7 +69,7 @@ def collect_all_ids(kind: identity.Kind, parts: Mapping[int, Ids]) -> Ids:
 
 
 def write_distances(
-    how: TableFormat,
+    how: TableOptions,
     bucket: int,
     sources: NDArray[np.int64],
     distance: NDArray[np.uint16],

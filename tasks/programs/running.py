@@ -24,7 +24,7 @@ from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
 from ..shards.carriers.gpu_memory import between_gpus
-from .block import Block, PairTable
+from .block import GraphBlock, PairTable
 from .orders.asynchronous import run_to_silence
 from .orders.calls import is_shipped
 from .orders.state import BlockState, check_weights
@@ -37,7 +37,7 @@ ENTRY_SECONDS = 1e-7
 
 
 def find_at_once(
-    program: Program, block: Block, home: Partitioner, carrier: Carrier, seconds: float | None
+    program: Program, block: GraphBlock, home: Partitioner, carrier: Carrier, seconds: float | None
 ) -> Found | None:
     """The result of a program whose only group has the block; None if it has to run supersteps, also because it may
     take more than `seconds`. Raises ProgramError if it needs weights that the edges do not have.
@@ -148,7 +148,7 @@ class ProgramOutcome(SizedArrays):
 
 def run_program(
     program: Program,
-    block: Block,
+    block: GraphBlock,
     home: Partitioner,
     carrier: Carrier,
     *,

@@ -27,7 +27,7 @@ from ..device import MemorySpace, move_arrays
 from ..ids import order
 from ..ids.order import Ints
 from ..partition import RangePartitioner
-from .block import Block, Entries, build_block
+from .block import Entries, GraphBlock, build_block
 from .program import Program, View
 
 PIECE_BYTES = 64
@@ -44,7 +44,7 @@ def build_block_in_pieces(
     view: View,
     allocator: Allocator,
     most_entries: int,
-) -> Block:
+) -> GraphBlock:
     """The block that `build_block` makes of all `parts`, with about `most_entries` entries in memory at once.
 
     `number` [own] must be consecutive. Entries are first put into pieces, which are ranges of rows, then each piece is
@@ -85,7 +85,7 @@ def build_block_in_pieces(
     rows = InRows(order.offsets(kept), source[:stop], None if weight is None else weight[:stop])
     mutual = not (directed and view == "in")
     found = None if times is None else times[:stop]
-    return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, found)
+    return GraphBlock(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, found)
 
 
 def _range(piece: Chunk) -> Any:
@@ -137,7 +137,7 @@ def collect_block_in_pieces(
     parts: Mapping[int, Entries],
     allocator: Allocator,
     most_bytes: int,
-) -> Block:
+) -> GraphBlock:
     """The same block as of `collect_block`. Entries take about `most_bytes` in memory at once; see
     `build_block_in_pieces`.
     """
@@ -247,7 +247,7 @@ def entry_bytes(rows: InRows) -> int:
     return 4 if rows.weight is None else 12
 
 
-def topology_bytes(program: Program, block: Block) -> int:
+def topology_bytes(program: Program, block: GraphBlock) -> int:
     """GPU memory of the entries of a block while the program runs, with the scratch of its preparation."""
     entry = entry_bytes(block.rows)
     if program.combine == "links":
@@ -257,7 +257,7 @@ def topology_bytes(program: Program, block: Block) -> int:
     return entry * len(block)
 
 
-def share_of_room(blocks: Sequence[Block], space: MemorySpace, most_bytes: int | None = None) -> int | None:
+def share_of_room(blocks: Sequence[GraphBlock], space: MemorySpace, most_bytes: int | None = None) -> int | None:
     """The GPU memory for the entries of each of several blocks in one process: of `most_bytes`, or of what is free."""
     if space is MemorySpace.HOST:
         return None
@@ -285,11 +285,11 @@ def place_entries(
 
 def place_block(
     program: Program,
-    block: Block,
+    block: GraphBlock,
     space: MemorySpace,
     most_bytes: int | None = None,
     allocator: Allocator | None = None,
-) -> Block:
+) -> GraphBlock:
     """The block with its arrays in `space`. On a GPU at most about `most_bytes` hold entries, or as many as are free.
 
     Entries of which more are needed stay in pinned host memory and are streamed. A program that counts links runs on

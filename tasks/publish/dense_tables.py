@@ -14,7 +14,7 @@ from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from .tables import slices, slices_by_text
-from .writing import OutputFile, TableFormat, write_table
+from .writing import OutputFile, TableOptions, write_table
 
 _HIERARCHY = pa.schema(
     [
@@ -58,7 +58,7 @@ class GroupTable:
 
 
 def group_tables(
-    how: TableFormat, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
+    how: TableOptions, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
 ) -> list[GroupTable]:
     """The tables hierarchy, dn_graphs and dn_graph_members, as `Result` describes them.
 
@@ -96,20 +96,20 @@ def group_tables(
 
 
 def write_groups(
-    how: TableFormat, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
+    how: TableOptions, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
 ) -> list[OutputFile]:
     """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet, with arguments as for `group_tables`."""
     tables = group_tables(how, ids, groups, triangles, tracks)
     return [write_group_file(how, table, groups.bucket, slice(0, len(table))) for table in tables]
 
 
-def write_group_file(how: TableFormat, table: GroupTable, number: int, rows: slice) -> OutputFile:
+def write_group_file(how: TableOptions, table: GroupTable, number: int, rows: slice) -> OutputFile:
     """Write rows of a table to its file of that number."""
     name = f"{table.name}/part-{number:05d}.parquet"
     return write_table(how.folder, name, table.schema, table.keys, table.batches(rows), how.compression)
 
 
-def _row_groups(how: TableFormat, run: slice) -> Iterator[slice]:
+def _row_groups(how: TableOptions, run: slice) -> Iterator[slice]:
     for rows in slices(how, run.stop - run.start, files=1):
         yield slice(run.start + rows.start, run.start + rows.stop)
 

@@ -36,7 +36,7 @@ from .columns import (
 from .encoded import EncodedColumns
 from .result_columns import EDGES, VERTICES
 from .tables import EdgeEnds, TableColumn, encode_edges, value_column
-from .writing import TableFormat
+from .writing import TableOptions
 
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
 
@@ -206,6 +206,6 @@ def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray
     return KnownEdges(ends, support)
 
 
-def encode_known(how: TableFormat, file: int, known: KnownEdges) -> EncodedColumns:
+def encode_known(how: TableOptions, file: int, known: KnownEdges) -> EncodedColumns:
     """The columns that are known of one of the bucket's files."""
     return encode_edges(how, known.ends, [support_column(known.support)], file)

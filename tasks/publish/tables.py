@@ -18,7 +18,7 @@ from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
 from .encoded import EncodedColumns, encode_columns, write_joined
 from .result_columns import ResultColumn
-from .writing import OutputFile, TableFormat, write_table
+from .writing import OutputFile, TableOptions, write_table
 
 TEXT_PER_GROUP = 2**26
 """Bytes of string ids in a row group. A row group repeats an id as often as it occurs."""
@@ -64,7 +64,7 @@ class EdgeEnds(SizedArrays):
 
 
 def write_edges(
-    how: TableFormat,
+    how: TableOptions,
     edges: BucketEdges,
     ids: Ids,
     high_names: Ids,
@@ -83,7 +83,7 @@ def write_edges(
     return write_table(how.folder, name, _edge_schema(how, columns), 2, batches, how.compression)
 
 
-def encode_edges(how: TableFormat, ends: EdgeEnds, columns: Sequence[TableColumn], file: int) -> EncodedColumns:
+def encode_edges(how: TableOptions, ends: EdgeEnds, columns: Sequence[TableColumn], file: int) -> EncodedColumns:
     """The columns source, target, and the `columns` [edges] of a file that `finish_edges` writes.
 
     The ids are in host memory. All that write the other arrays must have ended: they are copied while a GPU computes.
@@ -93,7 +93,7 @@ def encode_edges(how: TableFormat, ends: EdgeEnds, columns: Sequence[TableColumn
 
 
 def finish_edges(
-    how: TableFormat, bucket: int, edges: int, encoded: EncodedColumns, columns: Sequence[TableColumn], file: int
+    how: TableOptions, bucket: int, edges: int, encoded: EncodedColumns, columns: Sequence[TableColumn], file: int
 ) -> OutputFile:
     """Write the file that `write_edges` writes, of whose columns some are `encoded`, and `columns` [edges] follow.
 
@@ -112,18 +112,18 @@ def finish_edges(
     return write_joined(how.folder, _edge_file(how, bucket, file), whole, 2, parts, how.compression)
 
 
-def _edge_file(how: TableFormat, bucket: int, file: int) -> str:
+def _edge_file(how: TableOptions, bucket: int, file: int) -> str:
     return f"edges/part-{bucket * how.files + file:05d}.parquet"
 
 
-def _edge_schema(how: TableFormat, columns: Sequence[TableColumn]) -> pa.Schema:
+def _edge_schema(how: TableOptions, columns: Sequence[TableColumn]) -> pa.Schema:
     source = how.source
     ends = [(source.source_column, source.id_type), (source.target_column, source.id_type)]
     return pa.schema([*ends, *_fields(columns)])
 
 
 def _edge_batches(
-    how: TableFormat,
+    how: TableOptions,
     ends: EdgeEnds,
     columns: Sequence[TableColumn],
     file: int,
@@ -145,7 +145,7 @@ def _edge_batches(
 
 
 def write_vertices(
-    how: TableFormat, bucket: int, ids: Ids, columns: Sequence[TableColumn], *, file: int = 0
+    how: TableOptions, bucket: int, ids: Ids, columns: Sequence[TableColumn], *, file: int = 0
 ) -> OutputFile:
     """Write vertices/part-N.parquet: id, and the `columns` [vertices]. `file` as for `write_edges`."""
     id_type = how.source.id_type
@@ -163,13 +163,13 @@ def write_vertices(
     return write_table(how.folder, name, schema, 1, batches(), how.compression)
 
 
-def slices(how: TableFormat, rows: int, file: int = 0, files: int | None = None) -> Iterator[slice]:
+def slices(how: TableOptions, rows: int, file: int = 0, files: int | None = None) -> Iterator[slice]:
     """The row groups of `file` out of `files`, `how.files` unless given, which share `rows` rows evenly."""
     start, stop = _rows_of(how, rows, file, files)
     return (slice(at, min(at + how.row_group_rows, stop)) for at in range(start, stop, how.row_group_rows))
 
 
-def _rows_of(how: TableFormat, rows: int, file: int, files: int | None = None) -> tuple[int, int]:
+def _rows_of(how: TableOptions, rows: int, file: int, files: int | None = None) -> tuple[int, int]:
     """The first row of a file, and the end of its rows; arguments as for `slices`."""
     files = how.files if files is None else files
     return rows * file // files, rows * (file + 1) // files

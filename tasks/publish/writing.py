@@ -23,7 +23,7 @@ from .result_columns import EDGES, names_of
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
 
-VALUE_COLUMNS = names_of(EDGES, estimated=False)
+EDGE_VALUE_COLUMNS = names_of(EDGES, estimated=False)
 """Value columns of the edge files. An input's id columns must not have these names."""
 
 
@@ -39,7 +39,7 @@ class OutputFile:
 
 
 @dataclass(frozen=True)
-class TableFormat:
+class TableOptions:
     """How the tables of a result are written."""
 
     folder: Folder | Path

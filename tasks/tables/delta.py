@@ -20,7 +20,7 @@ from ..errors import InputAbsent, InputError, UsageError
 from ..storage.checksums import json_object
 from ..storage.passwords import without_passwords
 from ..storage.stores import store_errors
-from .live import Column, LiveFiles, Table, path_of
+from .live import ColumnInFiles, LiveFiles, TableVersion, path_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -158,7 +158,7 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
         version, log = _copy_log(filesystem, folder, location, version, Path(copied))
         try:
             opened = deltalake.DeltaTable(copied, version=version)
-            found = Table("delta", location, version)
+            found = TableVersion("delta", location, version)
             _refuse_features(found, opened)
             paths = pa.table(opened.get_add_actions()).column("path").to_pylist()
             if "deletionVectors" in (opened.protocol().reader_features or []):
@@ -176,7 +176,7 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
     return LiveFiles(
         found,
         tuple(sorted(path_of(filesystem, _within(found, folder, path)) for path in paths)),
-        {name: Column(in_files=name not in partitions) for name in names},
+        {name: ColumnInFiles(in_files=name not in partitions) for name in names},
     )
 
 
@@ -207,7 +207,7 @@ def _copy(filesystem: Any, log: str, names: list[str], to: Path) -> list[Path]:
     return copies
 
 
-def _refuse_features(found: Table, opened: DeltaTable) -> None:
+def _refuse_features(found: TableVersion, opened: DeltaTable) -> None:
     protocol, configuration = opened.protocol(), opened.metadata().configuration
     features = set(protocol.reader_features or [])
     for name in sorted(features - _SUPPORTED):
@@ -221,7 +221,7 @@ def _refuse_features(found: Table, opened: DeltaTable) -> None:
         )
 
 
-def _refuse_deletion_vectors(found: Table, log: list[Path], paths: list[str]) -> None:
+def _refuse_deletion_vectors(found: TableVersion, log: list[Path], paths: list[str]) -> None:
     file = file_with_deletion_vector(log, paths)
     if file is not None:
         raise InputError(
@@ -230,7 +230,7 @@ def _refuse_deletion_vectors(found: Table, log: list[Path], paths: list[str]) ->
         )
 
 
-def _within(found: Table, folder: str, path: str) -> str:
+def _within(found: TableVersion, folder: str, path: str) -> str:
     """The path of a live file; the log has it relative to the table, in URL encoding."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]*:|/", path) or ".." in unquote(path).split("/"):
         raise InputError(

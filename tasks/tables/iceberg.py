@@ -15,7 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 from ..errors import EdgemillError, InputAbsent, InputError, UsageError
 from ..storage.passwords import without_passwords
 from ..storage.stores import store_errors
-from .live import Column, LiveFiles, Table, path_of
+from .live import ColumnInFiles, LiveFiles, TableVersion, path_of
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -96,7 +96,7 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
             metadata = metadata or current_metadata(filesystem, folder)
             described = FromInputFile.table_metadata(io.new_input(path_of(filesystem, metadata)))
             snapshot = _snapshot(described, location, version)
-            found = Table("iceberg", location, snapshot.snapshot_id)
+            found = TableVersion("iceberg", location, snapshot.snapshot_id)
             live = _live(io, snapshot)
             columns = _columns(described, snapshot, version)
     except EdgemillError:
@@ -138,19 +138,19 @@ def _live(io: FileIO, snapshot: Snapshot) -> list[DataFile]:
         return list(chain.from_iterable(readers.map(entries, manifests)))
 
 
-def _columns(described: TableMetadata, snapshot: Snapshot, version: int | None) -> dict[str, Column]:
+def _columns(described: TableMetadata, snapshot: Snapshot, version: int | None) -> dict[str, ColumnInFiles]:
     schema = described.schema()
     if version is not None and snapshot.schema_id is not None:  # an old snapshot has its own columns
         schema = next((one for one in described.schemas if one.schema_id == snapshot.schema_id), schema)
     mapping = described.name_mapping()
     names = {} if mapping is None else {field.field_id: frozenset(field.names) for field in mapping.root}
     return {
-        field.name: Column(field_id=field.field_id, other_names=names.get(field.field_id, frozenset()))
+        field.name: ColumnInFiles(field_id=field.field_id, other_names=names.get(field.field_id, frozenset()))
         for field in schema.fields
     }
 
 
-def _refuse_unless_whole(found: Table, file: DataFile) -> None:
+def _refuse_unless_whole(found: TableVersion, file: DataFile) -> None:
     from pyiceberg.manifest import DataFileContent, FileFormat
 
     kinds = {DataFileContent.POSITION_DELETES: "position deletes", DataFileContent.EQUALITY_DELETES: "equality deletes"}

@@ -24,7 +24,7 @@ def path_of(filesystem: Any, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableVersion:
     """A table at one version. Picklable."""
 
     format: Format
@@ -45,7 +45,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnInFiles:
     """One column of a table."""
 
     in_files: bool = True
@@ -62,12 +62,12 @@ class Column:
 class LiveFiles:
     """The files with the rows of a table."""
 
-    table: Table
+    table: TableVersion
 
     paths: tuple[str, ...]
     """Absolute paths or URLs, sorted; at least one."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ColumnInFiles]
     """The columns of the table by name, in order."""
 
     def refuse_columns(self, names: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from .merging import BatchCounts, NumberedGraph, union
 
 
 @dataclass(frozen=True)
-class Arcs(SizedArrays):
+class EdgeArcs(SizedArrays):
     """The directions and weights of the edges of a graph, in the order of its edges."""
 
     ways: NDArray[np.uint8] | None
@@ -31,7 +31,7 @@ class Arcs(SizedArrays):
     """
 
     @classmethod
-    def of(cls, edges: Sequence[BucketEdges], directed: bool, weighted: bool) -> Arcs:
+    def of(cls, edges: Sequence[BucketEdges], directed: bool, weighted: bool) -> EdgeArcs:
         """Those of the edges of all buckets of a graph. Buckets without edges may lack the arrays."""
         ways = [np.zeros(0, np.uint8), *(own.ways for own in edges if own.ways is not None)]
         weight = [np.zeros(0), *(own.weight for own in edges if own.weight is not None)]
@@ -52,7 +52,7 @@ class Rows(SizedArrays):
     """[rows] None if edges have no weights."""
 
     @classmethod
-    def of(cls, graph: NumberedGraph, arcs: Arcs) -> Rows:
+    def of(cls, graph: NumberedGraph, arcs: EdgeArcs) -> Rows:
         """The rows of a graph."""
         low, high = (np.asarray(end).astype(np.int64) for end in (graph.edges.low, graph.edges.high))
         if arcs.ways is None:

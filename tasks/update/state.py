@@ -30,7 +30,7 @@ from ..ids.order import offsets
 from ..ingest.directions import DOWN, UP
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
-from .arcs import Arcs
+from .arcs import EdgeArcs
 from .merging import NumberedGraph
 from .order import Order, order_of
 from .state_index import FORMAT, INDEX, VERSION, NoState, new_place, read_index, sealed
@@ -52,7 +52,7 @@ class State:
     """The order in which the edges were peeled."""
     forest: NDArray[np.int32]
     """[forest] rows of the edges that are a maximum spanning forest with λ as weight, ascending."""
-    arcs: Arcs | None = None
+    arcs: EdgeArcs | None = None
     """The directions and weights of the edges, if vertex programs of the result have read some."""
 
     @classmethod
@@ -121,7 +121,7 @@ def read_state(place: Folder, run: str) -> State:
         raise NoState(f"the state in {place} is not used: {flaw}")
     edges = Topology(_lower_ends(found["first"]), found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
-    arcs = Arcs(found.get("ways"), found.get("weight"))
+    arcs = EdgeArcs(found.get("ways"), found.get("weight"))
     kept = None if arcs.ways is None and arcs.weight is None else arcs
     return State(NumberedGraph(_ids(found, index["vertices"]), edges), order, found["forest"], kept)
 

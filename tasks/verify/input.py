@@ -28,7 +28,7 @@ from ..errors import InputError, OutOfRoom, UsageError
 from ..ids.display import display_id, type_name
 from ..inputs.columns import is_whole_decimal, plain_values, value_type
 from ..inputs.finding import find_files
-from ..inputs.formats.input_format import TableFormat, format_called
+from ..inputs.formats.input_format import TypedFormat, format_called
 from ..inputs.partitions import partition_values, texts_of_path
 from ..storage.parquet_checksum import read_footer
 from ..storage.stores import store_errors
@@ -210,7 +210,7 @@ def _tables(
             yield f"{name}, row group {group}", file.read_row_group(group, columns=present)
         return
     own = format_called(format)
-    table = own.whole(stream) if isinstance(own, TableFormat) else _text(name, stream.read(), recorded["layout"])
+    table = own.whole(stream) if isinstance(own, TypedFormat) else _text(name, stream.read(), recorded["layout"])
     yield name, table.select([column for column in dict.fromkeys(columns) if column in table.schema.names])
 
 
@@ -401,7 +401,7 @@ def edges_of_input(
     return found // max(size, 1), found % max(size, 1)
 
 
-class Batch(NamedTuple):
+class InputRows(NamedTuple):
     """Rows of several row groups, without rows that have a null id."""
 
     source: Any
@@ -420,7 +420,7 @@ class Batch(NamedTuple):
         return self.locations[int(np.searchsorted(self.ends, row, "right"))]
 
 
-def batches(pieces: Iterable[InputPiece], least_rows: int) -> Iterator[Batch]:
+def batches(pieces: Iterable[InputPiece], least_rows: int) -> Iterator[InputRows]:
     """Concatenate pieces with ids of the same types up to at least `least_rows` rows.
 
     The lookup of ids reads all vertices for each batch, so batches should be large.
@@ -445,8 +445,8 @@ def _kinds(piece: InputPiece) -> tuple[pa.DataType, pa.DataType]:
     return piece.source.type, piece.target.type
 
 
-def _batch(pieces: list[InputPiece]) -> Batch:
-    return Batch(
+def _batch(pieces: list[InputPiece]) -> InputRows:
+    return InputRows(
         pa.concat_arrays([piece.source for piece in pieces]),
         pa.concat_arrays([piece.target for piece in pieces]),
         set().union(*(piece.types for piece in pieces)),

@@ -21,7 +21,7 @@ from edgemill.pipeline import cli
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
-from edgemill.tasks.publish.writing import VALUE_COLUMNS
+from edgemill.tasks.publish.writing import EDGE_VALUE_COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
@@ -133,7 +133,7 @@ def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -
         own = [(column, "int64" if kind == "id" else kind) for column, kind in listed[name]]
         assert own[: len(found)] == found, name
         assert own[len(found) :] == ([("lambda_low", "int32"), ("lambda_high", "int32")] if name == "edges" else [])
-    assert {column for column, _ in listed["edges"]} == {"", *VALUE_COLUMNS}
+    assert {column for column, _ in listed["edges"]} == {"", *EDGE_VALUE_COLUMNS}
     files = {re.sub(r"\d+", "NNNNN", path.name) for path in out.rglob("*") if path.is_file()}
     assert files == set(re.findall(r"^\| `(?:TABLE/)?([\w.-]+)` \|", about.split("## ")[0], flags=re.MULTILINE))
 

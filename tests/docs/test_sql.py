@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import diff, mine
-from edgemill.tasks.publish.writing import VALUE_COLUMNS
+from edgemill.tasks.publish.writing import EDGE_VALUE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 FACEBOOK = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
@@ -88,7 +88,7 @@ def test_the_page_on_frames(base: duckdb.DuckDBPyConnection) -> None:
             answers += [base.sql(statement) for statement in statements(text)]
         elif "edgemill run --input pairs.parquet" in text:
             mine("pairs.parquet", "out/pairs", **WITHOUT_REPORT)
-            assert pq.read_table("out/pairs/edges")[VALUE_COLUMNS[1]].to_pylist() == [3] * 10
+            assert pq.read_table("out/pairs/edges")[EDGE_VALUE_COLUMNS[1]].to_pylist() == [3] * 10
     assert [row[1:] for answer in answers if answer.columns[0] == "dn_graph" for row in answer.fetchall()] == [
         (5, [1, 2, 3, 4, 5])
     ]

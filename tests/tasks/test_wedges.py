@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgemill.tasks.estimate import cliques, wedges
 from edgemill.tasks.estimate.wedges import Draws, Interval
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Entries, cut_blocks, run_blocks
+from edgemill.tasks.programs import Entries, GraphBlock, cut_blocks, run_blocks
 from edgemill.tasks.programs.shipped.coreness import Coreness
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
@@ -99,7 +99,7 @@ def test_intervals_contain_the_answer_as_often_as_they_say() -> None:
     assert abs(np.mean([own.likely for _, own in found]) / clustering - 1) < 0.02
 
 
-def estimate_cheaply(block: Block, samples: int, seed: int) -> tuple[Interval, Interval]:
+def estimate_cheaply(block: GraphBlock, samples: int, seed: int) -> tuple[Interval, Interval]:
     """Triangles and the mean of the clustering coefficients, of a graph in one block."""
     home, (before, total) = RangePartitioner(), wedges.sums_before([wedges.count_wedges(block)])
     draws = Draws(seed, samples, total.wedges, total.centres)

@@ -11,7 +11,7 @@ from .input_format import format_called
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """How text or Arrow IPC files are read. Picklable."""
 
     format: str

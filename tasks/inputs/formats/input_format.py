@@ -63,7 +63,7 @@ class TableHead:
     """[parts] their ranges."""
 
 
-class TableFormat(InputFormat):
+class TypedFormat(InputFormat):
     """A format whose files have columns with types, and are read in parts, such as Arrow."""
 
     @abstractmethod

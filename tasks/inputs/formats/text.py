@@ -23,7 +23,7 @@ import pyarrow.json as arrow_json
 
 from ...errors import InputError, OtherType
 from ..opening import error_reason
-from .form import Layout
+from .form import RowLayout
 from .input_format import compression_of
 from .lines import (
     LineStream,
@@ -55,7 +55,7 @@ class TextRange:
 
     path: str
 
-    layout: Layout
+    layout: RowLayout
 
     names: Sequence[str]
     """Columns of the file, in its order."""
@@ -171,7 +171,7 @@ def _csv_batches(
                 yield batch.select(list(types))
 
 
-def _json_batches(chunks: Iterator[bytes], layout: Layout) -> Iterator[pa.RecordBatch]:
+def _json_batches(chunks: Iterator[bytes], layout: RowLayout) -> Iterator[pa.RecordBatch]:
     integers = [name for name, kind in layout.types if pa.types.is_integer(kind)]
     counted, rows = _Chunks(chunks, lambda chunk: sum(1 for line in chunk.split(b"\n") if line.strip())), 0
     stream = _stream(_without_negative_zeros(counted, integers))
@@ -213,7 +213,7 @@ def _stream(chunks: Iterable[bytes]) -> LineStream | None:
     return None if first is None else LineStream(chain([first], own))
 
 
-def _with_integers(batch: pa.RecordBatch, layout: Layout, integers: Mapping[str, pa.DataType], rows: int) -> Any:
+def _with_integers(batch: pa.RecordBatch, layout: RowLayout, integers: Mapping[str, pa.DataType], rows: int) -> Any:
     """The batch, with columns of texts as `integers`. `rows` are before it in the range. Raises _BadValue."""
     for name, kind in integers.items():
         text = batch.column(name)
@@ -293,7 +293,7 @@ def _rows(chunk: bytes, own: TextRange, skipped: Skipped) -> bytes:
     return chunk
 
 
-def _with_single_delimiters(chunk: bytes, layout: Layout) -> bytes:
+def _with_single_delimiters(chunk: bytes, layout: RowLayout) -> bytes:
     """The chunk without blanks that are not part of a field."""
     if layout.delimiter == " ":
         chunk = with_single_blanks(chunk)

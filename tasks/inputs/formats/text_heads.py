@@ -49,7 +49,7 @@ _MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenValues:
     """How the values of a column are written in the first rows."""
 
     integers: bool = False
@@ -90,7 +90,7 @@ class TextHead:
     line_end: str = "\n"
     """A line feed, or a carriage return."""
 
-    written: Mapping[str, Written] = field(default_factory=dict)
+    written: Mapping[str, WrittenValues] = field(default_factory=dict)
     """How the values of the columns of CSV and TSV are written."""
 
 
@@ -161,7 +161,7 @@ def _csv_head(path: str, head: bytes, stored: int, format: str, form: Form, firs
     names = _names(path, rows, header, first)
     body = without_header(text)[0] if header else text
     types: dict[str, pa.DataType] = dict.fromkeys(names, pa.null())
-    written: dict[str, Written] = {}
+    written: dict[str, WrittenValues] = {}
     if len(lines) > header:
         numbers = [number for number, line in enumerate(text.split(b"\n"), 1) if line.strip(b"\r")][header:]
         types, written = _types(path, body, names, delimiter, numbers)
@@ -310,7 +310,7 @@ def csv_options(names: Sequence[str], delimiter: str, types: Mapping[str, pa.Dat
 
 def _types(
     path: str, body: bytes, names: Sequence[str], delimiter: str, numbers: Sequence[int]
-) -> tuple[dict[str, pa.DataType], dict[str, Written]]:
+) -> tuple[dict[str, pa.DataType], dict[str, WrittenValues]]:
     """The types of columns, and how their values are written. `numbers` are those of the lines of the rows."""
     try:
         text = arrow_csv.read_csv(io.BytesIO(body), **csv_options(names, delimiter, dict.fromkeys(names, pa.string())))
@@ -333,15 +333,15 @@ def _types(
         is_integer = pc.match_substring_regex(text[name], WRITTEN_INTEGER)
         at = pc.index(is_integer, False).as_py()
         if at < 0:
-            found, values = Written(bool(pc.any(is_integer).as_py())), text[name].to_pylist()
+            found, values = WrittenValues(bool(pc.any(is_integer).as_py())), text[name].to_pylist()
             if found.integers:
                 kind = _int_type([int(value) for value in values if value is not None])
             if found.integers and kind == pa.string():
                 at = next(at for at, value in enumerate(values) if value and not -(2**63) <= int(value) < 2**63)
-                found = Written(True, values[at], numbers[at] if at < len(numbers) else 0)
+                found = WrittenValues(True, values[at], numbers[at] if at < len(numbers) else 0)
         else:
             line = numbers[at] if at < len(numbers) else 0
-            found = Written(bool(pc.any(is_integer).as_py()), text[name][at].as_py(), line)
+            found = WrittenValues(bool(pc.any(is_integer).as_py()), text[name][at].as_py(), line)
             if pa.types.is_integer(kind):  # it is text for a condition, too, unless it has blanks around integers
                 values = pc.utf8_trim_whitespace(text[name].drop_null())
                 whole = pc.all(pc.match_substring_regex(values, WRITTEN_INTEGER)).as_py()

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.cpu import searches
-from ..block import NO_PATH, Block
-from .side import ALL_BITS, Frontier, Side, bits_of, first_frontier, unused_bits
+from ..block import NO_PATH, GraphBlock
+from .side import ALL_BITS, Side, SourceFrontier, bits_of, first_frontier, unused_bits
 
 AT_ONCE = 2**12
 """Vertices of a level whose bits are listed at once."""
 
 
 @dataclass(frozen=True)
-class Reach:
+class BatchReach:
     """What the searches of one batch found, the same in all groups."""
 
     sources: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Reach:
 class LevelSearch:
     """Searches in one block."""
 
-    def __init__(self, block: Block, into: Side, kept: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, block: GraphBlock, into: Side, kept: NDArray[np.int64] | None = None) -> None:
         self.block, self.into = block, into
         self.kept = None if kept is None else np.sort(kept)
         """[kept] sources whose distances are kept, ascending; None for none."""
@@ -45,7 +45,7 @@ class LevelSearch:
         self.levels = 0
         """Levels of all batches so far."""
 
-    def run(self, sources: NDArray[np.int64], tally: bool, keep: bool) -> tuple[Reach, list[Frontier]]:
+    def run(self, sources: NDArray[np.int64], tally: bool, keep: bool) -> tuple[BatchReach, list[SourceFrontier]]:
         """Search from these sources. All groups must call this with the same arguments.
 
         With `tally` distances are added to the sums; with `keep` the levels with their own vertices are returned.
@@ -56,7 +56,7 @@ class LevelSearch:
         seen[frontier.rows] |= frontier.masks
         open_rows = (seen != ALL_BITS).any(axis=1)
         left = int(into.lengths[open_rows].sum())
-        levels: list[Frontier] = []
+        levels: list[SourceFrontier] = []
         size, last, level = np.zeros(count, np.int64), np.zeros(count, np.int32), 0
         while True:
             own = searches.column_counts(frontier.masks)[:count]
@@ -64,7 +64,7 @@ class LevelSearch:
             counts = np.array([packet.common.copy().view(np.int64) for packet in packets]).sum(axis=0)
             if not counts.any():
                 self.levels += level
-                return Reach(sources, last, size), levels
+                return BatchReach(sources, last, size), levels
             size += counts
             last[counts > 0] = level
             if tally and level:
@@ -81,13 +81,13 @@ class LevelSearch:
             fresh = searches.search_level(into.rows, rows, into.at, seen)
             into.clear(positions)
             new = fresh.any(axis=1)
-            frontier = Frontier(rows[new], fresh[new])
+            frontier = SourceFrontier(rows[new], fresh[new])
             seen[frontier.rows] |= frontier.masks
             full = frontier.rows[(seen[frontier.rows] == ALL_BITS).all(axis=1)]
             open_rows[full] = False
             left -= int(into.lengths[full].sum())
 
-    def _keep(self, frontier: Frontier, level: int, sources: NDArray[np.int64]) -> None:
+    def _keep(self, frontier: SourceFrontier, level: int, sources: NDArray[np.int64]) -> None:
         if self.kept is None or self.table is None:
             return
         column = np.searchsorted(self.kept, sources)
@@ -95,7 +95,7 @@ class LevelSearch:
             rows, bits = bits_of(frontier.masks[first : first + AT_ONCE])
             self.table[frontier.rows[first + rows], column[bits]] = level
 
-    def _tally(self, frontier: Frontier, level: int, counts: NDArray[np.int64]) -> None:
+    def _tally(self, frontier: SourceFrontier, level: int, counts: NDArray[np.int64]) -> None:
         found = np.bitwise_count(frontier.masks).sum(axis=1, dtype=np.int64)
         self.reached[frontier.rows] += found
         self.distance[frontier.rows] += level * found

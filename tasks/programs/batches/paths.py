@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ....kernels.cpu import betweenness
 from ...errors import InputError
-from ..block import Block
+from ..block import GraphBlock
 from ..words import NO_WORDS
 from .program import PathsFound
-from .side import ALL_BITS, Frontier, Side, bits_of, first_frontier, unused_bits
+from .side import ALL_BITS, Side, SourceFrontier, bits_of, first_frontier, unused_bits
 
 
-def path_search(block: Block, into: Side, out: Side, columns: int) -> PathSearch | WholePathSearch:
+def path_search(block: GraphBlock, into: Side, out: Side, columns: int) -> PathSearch | WholePathSearch:
     """Brandes's algorithm in the block of each group, for up to `columns` sources at once; both give the same bits."""
     if into.mirrors.carrier.groups == 1:
         return WholePathSearch(block, into, columns)
@@ -29,7 +29,7 @@ def path_search(block: Block, into: Side, out: Side, columns: int) -> PathSearch
 class WholePathSearch:
     """Brandes's algorithm in the block of the only group, each batch in compiled functions from start to end."""
 
-    def __init__(self, block: Block, into: Side, columns: int) -> None:
+    def __init__(self, block: GraphBlock, into: Side, columns: int) -> None:
         self.block, self.into = block, into
         self.levels = 0
         """Levels of all batches so far."""
@@ -48,7 +48,7 @@ class WholePathSearch:
 class PathSearch:
     """Brandes's algorithm in one of several blocks."""
 
-    def __init__(self, block: Block, into: Side, out: Side, columns: int) -> None:
+    def __init__(self, block: GraphBlock, into: Side, out: Side, columns: int) -> None:
         self.block, self.into, self.out = block, into, out
         self.found = PathsFound(np.zeros(block.rows.rows), np.zeros(block.rows.rows))
         self.levels = 0
@@ -64,7 +64,7 @@ class PathSearch:
         if not np.isfinite(self.found.score).all():
             raise _too_many()
 
-    def _count(self, sources: NDArray[np.int64]) -> list[Frontier]:
+    def _count(self, sources: NDArray[np.int64]) -> list[SourceFrontier]:
         """Count the paths. Returns the levels, each with the own vertices."""
         into = self.into
         seen = np.where(into.lengths > 0, unused_bits(len(sources), 1), ALL_BITS)
@@ -74,7 +74,7 @@ class PathSearch:
         self._paths[own[frontier.rows[columns[0]]], columns[1]] = 1.0
         seen[frontier.rows] |= frontier.masks[:, 0]
         left = int(into.lengths[seen != ALL_BITS].sum())
-        levels: list[Frontier] = []
+        levels: list[SourceFrontier] = []
         while True:
             count = np.array([len(frontier)], np.uint32)
             packets = into.mirrors.exchange(count, into.packets(frontier, self._paths))
@@ -89,11 +89,11 @@ class PathSearch:
             fresh = betweenness.path_counts(into.rows, rows, own, into.at.reshape(-1), seen, self._paths)
             into.clear(positions)
             new = fresh != 0
-            frontier = Frontier(rows[new], fresh[new].reshape(-1, 1))
+            frontier = SourceFrontier(rows[new], fresh[new].reshape(-1, 1))
             seen[frontier.rows] |= fresh[new]
             left -= int(into.lengths[frontier.rows[seen[frontier.rows] == ALL_BITS]].sum())
 
-    def _add_dependencies(self, levels: list[Frontier]) -> None:
+    def _add_dependencies(self, levels: list[SourceFrontier]) -> None:
         """Go back from the last level to the first; sources themselves are not between other vertices."""
         out, found = self.out, self.found
         own = out.mirrors.own

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
-from ..block import Block, PairTable
+from ..block import GraphBlock, PairTable
 from ..program import State, Vertices
 from ..running import ProgramOutcome, abandoning
 from ..words import NO_WORDS
-from .levels import LevelSearch, Reach
+from .levels import BatchReach, LevelSearch
 from .paths import path_search
 from .program import UNBOUNDED, Facts, LevelsFound, SourceProgram, SourceSample, Span
 from .side import Side, sides_of
@@ -112,7 +112,7 @@ predicted seconds from start to end, once known.
 
 def run_batches(
     program: SourceProgram,
-    block: Block,
+    block: GraphBlock,
     home: Partitioner,
     carrier: Carrier,
     *,
@@ -137,7 +137,7 @@ class _Run(ABC):
     words: int
     """64-bit words with a bit for each source of a batch."""
 
-    def __init__(self, program: SourceProgram, block: Block, home: Partitioner, carrier: Carrier) -> None:
+    def __init__(self, program: SourceProgram, block: GraphBlock, home: Partitioner, carrier: Carrier) -> None:
         self.program, self.block, self.carrier = program, block, carrier
         self.sources = drawn_sources(block.vertices, program.sources, program.seed)
         self.width = max(1, min(program.batch, len(self.sources)))
@@ -219,7 +219,7 @@ class _LevelRun(_Run):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.search_all = LevelSearch(self.block, self.into, self.sources if self.program.table else None)
-        self.reaches: list[Reach] = []
+        self.reaches: list[BatchReach] = []
         self.spans: Spans | None = None
         if self.block.mutual and len(self.sources) < self.block.vertices:
             self.spans = Spans(self.block, self.into.mirrors)

@@ -13,7 +13,7 @@ from ....kernels.graph import InRows, IntArray
 from ...ids.order import Ints
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier, Packet, Words
-from ..block import Block
+from ..block import GraphBlock
 from ..mirrors import Mirrors, reversed_block
 from ..words import NO_WORDS, pack, unpack
 
@@ -28,7 +28,7 @@ Masks = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Frontier:
+class SourceFrontier:
     """Vertices of a level. `len()` is their number."""
 
     rows: IntArray
@@ -43,7 +43,7 @@ class Frontier:
 class Side:
     """The rows of a block by which a search goes in one direction."""
 
-    def __init__(self, block: Block, mirrors: Mirrors, transposed: InRows, words: int) -> None:
+    def __init__(self, block: GraphBlock, mirrors: Mirrors, transposed: InRows, words: int) -> None:
         self.rows, self.mirrors, self.transposed = block.rows, mirrors, transposed
         self.at = np.zeros((len(block.sources), words), np.uint64)
         """[sources, words] the bits of the vertices of a level, between `take` and `clear`."""
@@ -54,7 +54,7 @@ class Side:
         self._marked = np.zeros(block.rows.rows, np.bool_)
         self._found = np.empty(block.rows.rows, np.int32)
 
-    def packets(self, frontier: Frontier, values: NDArray[np.float64] | None = None) -> list[Words]:
+    def packets(self, frontier: SourceFrontier, values: NDArray[np.float64] | None = None) -> list[Words]:
         """[groups] the messages with the words that each group needs, and the `values` [sources, columns] at their
         bits.
         """
@@ -74,7 +74,9 @@ class Side:
             found.append(np.concatenate([np.array([len(masks)], np.uint32), *words]))
         return found
 
-    def take(self, packets: list[Packet], frontier: Frontier, values: NDArray[np.float64] | None = None) -> IntArray:
+    def take(
+        self, packets: list[Packet], frontier: SourceFrontier, values: NDArray[np.float64] | None = None
+    ) -> IntArray:
         """Write the words of a level to `at`, and received values to `values`. Returns the positions of the vertices,
         ascending.
         """
@@ -112,7 +114,7 @@ class Side:
         return searches.reached_rows(self.transposed, positions, self.at, closed, self._marked, self._found)
 
 
-def sides_of(block: Block, home: Partitioner, carrier: Carrier, words: int) -> tuple[Side, Side]:
+def sides_of(block: GraphBlock, home: Partitioner, carrier: Carrier, words: int) -> tuple[Side, Side]:
     """The rows of in-edges and the rows of out-edges of a block, which are the same for mutual edges.
 
     All groups must call this at the same time: it takes some exchanges.
@@ -142,7 +144,7 @@ def unused_bits(columns: int, words: int) -> Masks:
     return ~np.packbits(used, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def first_frontier(number: Ints, sources: NDArray[np.int64], words: int) -> Frontier:
+def first_frontier(number: Ints, sources: NDArray[np.int64], words: int) -> SourceFrontier:
     """Level 0 in the group with the vertices `number` [own]: search i is at `sources[i]`, which are distinct."""
     position = np.searchsorted(number, sources)
     position[position == len(number)] = 0
@@ -150,4 +152,4 @@ def first_frontier(number: Ints, sources: NDArray[np.int64], words: int) -> Fron
     here = here[np.argsort(position[here])]
     masks = np.zeros((len(here), words), np.uint64)
     masks[np.arange(len(here)), here // 64] = np.uint64(1) << (here % 64).astype(np.uint64)
-    return Frontier(position[here].astype(np.int32), masks)
+    return SourceFrontier(position[here].astype(np.int32), masks)

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..block import Block
+from ..block import GraphBlock
 from ..mirrors import Mirrors
 from ..program import Array
 from ..words import NO_WORDS, pack, unpack
-from .levels import Reach
+from .levels import BatchReach
 from .program import UNBOUNDED, Span
-from .side import Frontier
+from .side import SourceFrontier
 
 OFFERS = 32
 """Further sources for the diameter, and as many for the radius, that are searched from at once."""
@@ -27,7 +27,7 @@ OFFERS = 32
 class Spans:
     """Bounds for the vertices of one block."""
 
-    def __init__(self, block: Block, mirrors: Mirrors) -> None:
+    def __init__(self, block: GraphBlock, mirrors: Mirrors) -> None:
         self.block, self.mirrors = block, mirrors
         self.degree = np.diff(block.rows.offsets)
         alone = self.degree == 0
@@ -37,7 +37,7 @@ class Spans:
         """[own] number of vertices in the component; 0 if no search has reached the vertex."""
         self.searches = 0
 
-    def add(self, reach: Reach, levels: list[Frontier]) -> None:
+    def add(self, reach: BatchReach, levels: list[SourceFrontier]) -> None:
         """Take the bounds from searches on edges that lead both ways. `levels` are those of the own vertices."""
         for d, level in enumerate(levels):
             for eccentricity, here in _by_value(reach.eccentricity, level):
@@ -99,7 +99,7 @@ def _ends(bounds: tuple[int, int], known: bool) -> tuple[int, int | None]:
     return (bounds[0], None if bounds[1] == UNBOUNDED else bounds[1]) if known else (0, None)
 
 
-def _by_value(values: Array, level: Frontier) -> Iterator[tuple[int, Array]]:
+def _by_value(values: Array, level: SourceFrontier) -> Iterator[tuple[int, Array]]:
     """For each distinct value of the searches: which vertices of the level are reached by a search with it."""
     for value in np.unique(values).tolist():
         columns = np.zeros(64 * level.masks.shape[1], np.bool_)

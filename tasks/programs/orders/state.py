@@ -11,7 +11,7 @@ from ....kernels.graph import InRows
 from ...errors import ProgramError
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
-from ..block import Block
+from ..block import GraphBlock
 from ..gathering import Gatherer, gatherer_of
 from ..mirrors import Mirrors, mirrors_of
 from ..program import Array, Program, Totals, Vertices
@@ -26,7 +26,7 @@ class BlockState:
     def __init__(
         self,
         program: Program,
-        block: Block,
+        block: GraphBlock,
         home: Partitioner,
         carrier: Carrier,
         state: Mapping[str, Array] = NO_STATE,
@@ -151,7 +151,7 @@ class BlockState:
         return np.flatnonzero(moved).astype(np.int32)
 
 
-def check_weights(program: Program, block: Block) -> None:
+def check_weights(program: Program, block: GraphBlock) -> None:
     """Raises ProgramError if the program needs weights that the edges do not have."""
     if (needs_weights(program) or program.by_support) and block.rows.weight is None:
         raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")

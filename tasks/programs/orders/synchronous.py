@@ -24,7 +24,7 @@ from .... import kernels
 from ....kernels.chunked import ChunkedRows
 from ....kernels.cpu.programs.shortest_paths import next_bound
 from ...device import place_like
-from ..block import Block
+from ..block import GraphBlock
 from ..program import Array, EdgeFacts, Program, Totals
 from ..totals import Part, add_parts, parts_of
 from ..words import NO_WORDS, json_to_words, words_to_json
@@ -227,7 +227,7 @@ def _edge_facts(run: BlockState) -> EdgeFacts:
     return _facts(run.block.vertices, [words_to_json(packet.common) for packet in packets])
 
 
-def facts_of(block: Block) -> EdgeFacts:
+def facts_of(block: GraphBlock) -> EdgeFacts:
     """Facts of the edges of a graph in one block, for `Program.at_once`."""
     return replace(_facts(block.vertices, [_share_of_facts(block)]), at_once=True)
 
@@ -236,7 +236,7 @@ _Share: TypeAlias = tuple[int, bool, list[Part]]
 """Entries of a block, whether it is on a GPU, and the number and sum of weights of some vertices' in-edges."""
 
 
-def _share_of_facts(block: Block) -> _Share:
+def _share_of_facts(block: GraphBlock) -> _Share:
     rows = block.rows.home if isinstance(block.rows, ChunkedRows) else block.rows
     stride = max(1, block.vertices // SAMPLED_ROWS)
     sampled = np.flatnonzero(block.number % stride == 0)

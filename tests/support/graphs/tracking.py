@@ -15,7 +15,7 @@ from edgemill.pipeline import Result
 from edgemill.pipeline.nightly.track_assignment import earlier_tables
 from edgemill.pipeline.output.manifest import OutputRecord, TracksRecord, write_manifest
 from edgemill.tasks import tracks
-from edgemill.tasks.dense.merge import Components
+from edgemill.tasks.dense.merge import HierarchyRows
 from edgemill.tasks.publish.writing import write_table
 from edgemill.tasks.tracks import Fates, MatchedPairs, summed
 
@@ -56,7 +56,7 @@ def assign(result: Result, first: int, before: Result | None, replaced: Result |
     """Tracks for a result's DN-graphs, as `nights.following` has tasks give them."""
     rows = result.dn_graphs.to_table().sort_by("id")
     id, level, vertices, edges = (rows[name].to_numpy() for name in ("id", "lambda", "vertices", "edges"))
-    every = Components(id, level, np.full(len(id), -1), vertices, edges, np.ones(len(id), np.bool_))
+    every = HierarchyRows(id, level, np.full(len(id), -1), vertices, edges, np.ones(len(id), np.bool_))
     cuts = np.arange(buckets + 1) * len(id) // buckets
     graphs = [every[slice(cuts[b], cuts[b + 1])] for b in range(buckets)]
     firsts = np.append(id, 2**62)[np.where(cuts == len(id), len(id), cuts)]

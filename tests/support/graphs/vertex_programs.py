@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
-from edgemill.tasks.programs import AnyProgram, Block, Entries, cut_blocks, run_blocks
+from edgemill.tasks.programs import AnyProgram, Entries, GraphBlock, cut_blocks, run_blocks
 from edgemill.tasks.programs.orders.calls import KINDS
 from edgemill.tasks.shards import MemoryCarrier
 
@@ -90,7 +90,7 @@ def by_blocks(
     blocks: int,
     by_range: bool = False,
     *,
-    change: Callable[[Block], Block] = lambda block: block,
+    change: Callable[[GraphBlock], GraphBlock] = lambda block: block,
     **limits: Any,
 ) -> Found:
     """Run a program on a graph in `blocks` blocks, each of which may be `change`d before."""
@@ -114,7 +114,7 @@ def by_blocks(
     return Found(state, first.steps, first.converged, first.moved, entries, facts[0], first.exchanges, first.order)
 
 
-def arrays(block: Block) -> list[Any]:
+def arrays(block: GraphBlock) -> list[Any]:
     """Everything that a block has, with types."""
     rows = block.rows
     listed = [block.number, block.sources, rows.offsets, rows.source, rows.weight, block.times]

@@ -27,7 +27,7 @@ from edgemill.tasks.ingest.numbering import BucketEdges
 from edgemill.tasks.inputs.sources import Source, plan_blocks
 from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.publish import lambda_columns as publish
-from edgemill.tasks.publish.writing import OutputFile, TableFormat
+from edgemill.tasks.publish.writing import OutputFile, TableOptions
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def publish_results(
     results = exchanges.exchange(
         engine, "results", bundles, publish.collect_results, [(own,) for own in ingested.edges]
     )
-    how = TableFormat(folder, source, converged, row_group_rows=row_group_rows, files=files)
+    how = TableOptions(folder, source, converged, row_group_rows=row_group_rows, files=files)
     encoded = None
     if early:
         partitions = publishing.Partitions([own for own, *_ in sent], ingested.degrees)

@@ -19,7 +19,7 @@ import pytest
 
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.inputs.open_source import open_source
-from edgemill.tasks.inputs.sources import Block, Piece, plan_blocks
+from edgemill.tasks.inputs.sources import InputBlock, Piece, plan_blocks
 
 
 def write(path: Path, rows: int = 3, id_type: pa.DataType | None = None, **options: Any) -> Path:
@@ -53,13 +53,13 @@ def test_blocks_are_runs_of_row_groups_over_files(tmp_path: Path) -> None:
     write(tmp_path / "d.parquet", 2)
     blocks = plan_blocks(open_source(str(tmp_path)), 4)
     assert blocks == [
-        Block(0, 4, (Piece(0, (0, 1)),)),
-        Block(1, 1, (Piece(0, (2,)),)),
-        Block(2, 9, (Piece(2, (0,)),)),
-        Block(3, 2, (Piece(3, (0,)),)),
+        InputBlock(0, 4, (Piece(0, (0, 1)),)),
+        InputBlock(1, 1, (Piece(0, (2,)),)),
+        InputBlock(2, 9, (Piece(2, (0,)),)),
+        InputBlock(3, 2, (Piece(3, (0,)),)),
     ]
     assert [block.rows for block in plan_blocks(open_source(str(tmp_path)), 100)] == [16]
-    assert plan_blocks(open_source(str(tmp_path / "b.parquet")), 4) == [Block(0, 0, ())]
+    assert plan_blocks(open_source(str(tmp_path / "b.parquet")), 4) == [InputBlock(0, 0, ())]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.sizes import NUMPY_ALLOCATOR
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Entries, ProgramOutcome, entries_of, run_program
+from edgemill.tasks.programs import Entries, GraphBlock, ProgramOutcome, entries_of, run_program
 from edgemill.tasks.programs.delivery import collect_block
 from edgemill.tasks.programs.program import View
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
@@ -74,7 +74,7 @@ def test_the_same_transpose(lengths: list[int], chunk: int, weighted: bool, piec
             assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())
 
 
-def ran(program: Any, block: Block, home: RangePartitioner, **how: Any) -> ProgramOutcome:
+def ran(program: Any, block: GraphBlock, home: RangePartitioner, **how: Any) -> ProgramOutcome:
     return run_program(program, block, home, MemoryCarrier.open(1)[0], **how)
 
 

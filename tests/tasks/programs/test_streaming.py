@@ -16,7 +16,7 @@ from edgemill.kernels.chunked import ChunkedRows, is_mapped, streaming
 from edgemill.kernels.graph import InRows
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Program, cut_blocks
+from edgemill.tasks.programs import GraphBlock, Program, cut_blocks
 from edgemill.tasks.programs import streaming as streamed_blocks
 from edgemill.tasks.programs.running import find_at_once
 from edgemill.tasks.programs.shipped.bfs import BreadthFirst
@@ -78,7 +78,7 @@ def test_the_same_bits(way: Way, program: Program, directed: bool, space: Memory
         pytest.skip("this way is for another processor")
     visited = []
 
-    def change(block: Block) -> Block:
+    def change(block: GraphBlock) -> GraphBlock:
         if on_device:
             return block
         folder = tmp_path / str(block.group)
@@ -98,7 +98,7 @@ def test_the_same_bits(way: Way, program: Program, directed: bool, space: Memory
         assert all(rows.feed.bytes_copied > 0 for rows in visited)
 
 
-def block_of(program: Program, directed: bool = False) -> Block:
+def block_of(program: Program, directed: bool = False) -> GraphBlock:
     graph = GRAPHS[directed]
     return cut_blocks(graph.entries(), graph.vertices, RangePartitioner(), directed, program.view)[0]
 

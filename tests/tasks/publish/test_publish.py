@@ -32,7 +32,7 @@ from edgemill.tasks.inputs.sources import Source
 from edgemill.tasks.publish import lambda_columns as publish
 from edgemill.tasks.publish.columns import EdgeValues, merge_histograms
 from edgemill.tasks.publish.tables import write_edges, write_vertices
-from edgemill.tasks.publish.writing import OutputFile, TableFormat
+from edgemill.tasks.publish.writing import OutputFile, TableOptions
 
 LARGEST_QUICK = 100_000
 """Edges of known graphs that are tried each time."""
@@ -196,7 +196,7 @@ def test_row_groups_and_damage(tmp_path: Path) -> None:
     zeros: NDArray[np.int32] = np.zeros(7, np.int32)
     results = publish.BucketResults(0, zeros, zeros, zeros)
     names = np.arange(1, 5)
-    how = TableFormat(tmp_path, source, row_group_rows=3, compression="none")
+    how = TableOptions(tmp_path, source, row_group_rows=3, compression="none")
     columns = publish.edge_columns(results, converged=True)
     file = write_edges(how, ingested.edges[0], ingested.ids[0].ids, names, columns)
     path = tmp_path / file.name
@@ -233,7 +233,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     columns = publish.vertex_columns(vertices, None, converged=True)
 
     def write(folder: Path) -> None:
-        write_vertices(TableFormat(folder, source), 0, ingested.ids[0].ids, columns)
+        write_vertices(TableOptions(folder, source), 0, ingested.ids[0].ids, columns)
 
     gone = tmp_path / "of a run that failed"
     with pytest.raises(UsageError, match="cannot write"):

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from ....errors import InputError
-from ..input_format import Span, TableFormat, TableHead
+from ..input_format import Span, TableHead, TypedFormat
 
 _MAGIC = b"ARROW1"
 _FEATHER_1 = b"FEA1"
 
 
-class Arrow(TableFormat):
+class Arrow(TypedFormat):
     """Files and streams of record batches."""
 
     title = "Arrow IPC"

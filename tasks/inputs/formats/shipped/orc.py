@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from ..input_format import Span, TableFormat, TableHead
+from ..input_format import Span, TableHead, TypedFormat
 
 _TOLD_BY = 512
 """First bytes that tell a file from text. Those of an ORC file have lengths, which are small numbers."""
@@ -16,7 +16,7 @@ BATCH_ROWS = 65_536
 """Most rows of a batch. A stripe is decompressed at once."""
 
 
-class Orc(TableFormat):
+class Orc(TypedFormat):
     """Columns in stripes, with a footer at the end."""
 
     title = "ORC"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.ids.identity import Ids
 from edgemill.tasks.ingest.directions import DOWN, UP
-from edgemill.tasks.update.arcs import Arcs, Rows, rows_after
+from edgemill.tasks.update.arcs import EdgeArcs, Rows, rows_after
 from edgemill.tasks.update.merging import NumberedGraph
 from examples import examples
 
@@ -27,7 +27,7 @@ def ids_of(numbers: list[int], text: bool) -> Ids:
     return pa.array([f"v{number}" for number in numbers], pa.large_string()) if text else np.array(numbers, np.int64)
 
 
-def graph_of(rows: Drawn, more: set[int], directed: bool, text: bool) -> tuple[NumberedGraph, Arcs]:
+def graph_of(rows: Drawn, more: set[int], directed: bool, text: bool) -> tuple[NumberedGraph, EdgeArcs]:
     """The graph of rows, with the vertices `more`, and the directions and weights of its edges."""
     numbers = sorted({end for ends in rows for end in ends} | more)
     edges = sorted({(min(ends), max(ends)) for ends in rows})
@@ -35,7 +35,7 @@ def graph_of(rows: Drawn, more: set[int], directed: bool, text: bool) -> tuple[N
     low, high = (np.array([place[edge[end]] for edge in edges], np.int32) for end in (0, 1))
     ways = [UP * (edge in rows) + DOWN * (edge[::-1] in rows) for edge in edges]
     weight = [rows[one] for edge in edges for one in (edge, edge[::-1]) if one in rows]
-    arcs = Arcs(np.array(ways, np.uint8) if directed else None, np.array(weight, np.float64))
+    arcs = EdgeArcs(np.array(ways, np.uint8) if directed else None, np.array(weight, np.float64))
     return NumberedGraph(ids_of(numbers, text), Topology(low, high, len(numbers))), arcs
 
 
