@@ -51,7 +51,7 @@ class GraphCopy(OrientedLists):
 
 
 def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, copied if it is one of another worker: kernels for CPUs are not compiled for read-only arrays."""
+    """The array, or a copy if it is read-only, as arrays of other workers are: kernels for CPUs take writable ones."""
     return array.copy() if kernels.on_host(array) and not array.flags.writeable else array
 
 
@@ -72,10 +72,10 @@ def graph_copy(graph: Subgraph | WholeGraph) -> GraphCopy:
 
 
 def share_copy(kind: type[L], own: L | None, carrier: Carrier) -> L:
-    """The graph that one of the workers has, on each of them: in GPU memory. The others pass None.
+    """Send the graph that one worker has to all workers. Returns a copy of it in GPU memory on each worker.
 
-    `carrier` is one of `between_gpus`. Raises InternalError unless exactly one worker has a graph; as
-    `Carrier.exchange`.
+    The worker with the graph passes it as `own`, the others pass None. `carrier` comes from `between_gpus`. Raises
+    InternalError unless exactly one worker has a graph, and the errors of `Carrier.exchange`.
     """
     told = b"" if own is None else json.dumps([getattr(own, each.name).dtype.str for each in fields(own)]).encode()
     heads = all_gather(carrier, told)
@@ -91,7 +91,11 @@ def share_copy(kind: type[L], own: L | None, carrier: Carrier) -> L:
 
 
 def bring_together(found: Mapping[int, IntArray], carrier: Carrier, receiver: int) -> dict[int, IntArray]:
-    """Band → λ of its edges, of all workers, on one of them; on the others what they have. As `share_copy`."""
+    """Bring λ of the bands that each worker has peeled, `found`, to the worker `receiver`.
+
+    Returns band → λ of its edges: for all bands on the receiver, and on every other worker for its own bands. `carrier`
+    and errors are as for `share_copy`.
+    """
     nothing = MemorySpace.DEVICE.place(np.empty(0, np.int32))
     heads = [
         json.loads(text) for text in all_gather(carrier, json.dumps([(b, len(f)) for b, f in found.items()]).encode())
@@ -109,9 +113,10 @@ def bring_together(found: Mapping[int, IntArray], carrier: Carrier, receiver: in
 
 
 def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
-    """The triangles of each edge, int32 [edges], of which every worker counts a share; None except on worker 0.
+    """Count the triangles of each edge, int32 [edges]: every worker counts a share, and worker 0 gets the sums.
 
-    Raises InternalError unless all triangles arrive; as `Carrier.exchange`.
+    Returns None on the other workers. Raises InternalError unless all triangles arrive, and the errors of
+    `Carrier.exchange`.
     """
     sums = sums_over(carrier)
     support = kernels.supports(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)

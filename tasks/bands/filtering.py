@@ -1,12 +1,13 @@
 """The coarse filter: assigns each edge to a band of levels, by removing edges below thresholds that ascend.
 
-For a threshold t all edges with fewer than t triangles are removed, and those that fall below t by it, in passes, until
-none is left below t. The edges that go between two thresholds are a band. They have λ from the first threshold to the
-second, less one. In a pass each worker removes its share of the edges, and the lowered counts are added up.
+For a threshold t the filter removes all edges with fewer than t triangles. This destroys triangles of other edges, so
+it repeats the pass until every remaining edge has at least t triangles. The edges that are removed between two
+thresholds s < t are a band: their λ is at least s and below t. In a pass each worker removes its share of the edges,
+and the workers add up by how much they lowered the counts of triangles.
 
 The t-truss is unique, so λ is exact whatever the thresholds are; they decide how evenly bands are divided. The filter
-does not know λ. It chooses each threshold by the counts of the edges that are left (`next_threshold`), and takes a jump
-back that removes too much. docs/engineering/bands.md has what was counted.
+does not know λ. It chooses each threshold by the counts of the remaining edges (`next_threshold`), and undoes a step to
+a threshold (a *jump*) that removes too much. docs/engineering/bands.md has what was counted.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from ..errors import ClusterLost, InternalError
 from .sums import WorkerSums
 
 BANDS_PER_WORKER, BANDS_PER_GPU = 2, 1
-"""Bands of each worker, if all have the work that they should have. On a GPU the rows of a band take longer to make
-than an uneven division costs.
+"""Bands for each worker that the filter aims at. A GPU gets one: building the rows of a second band takes longer than
+an uneven division of the work costs.
 """
 STEP, LEAST_STEP = 2, 16
-"""A jump takes at most one more level for each STEP levels that are gone, or LEAST_STEP: farther ones may set off a
-long cascade.
+"""A jump raises the threshold by at most 1 / STEP of it, or by LEAST_STEP if that is more: a farther jump may set off a
+long cascade of removals.
 """
 OVERSHOT = 3
-"""A jump of several levels is taken back if it takes more than so many times the aim, or if a pass of it takes more
-than so many times what its first one did: then each pass sets off a larger one.
+"""A jump of several levels is undone if it takes more than OVERSHOT times the work aimed at, or if one of its passes
+takes more than OVERSHOT times the work of its first pass, as then each pass sets off a larger one.
 """
 SMALL = 1 / 250
-"""A pass whose edges list less than this share of a worker's work is small, whatever an exchange takes."""
+"""A pass with less than this share of a worker's work is small: each worker makes all of it, without an exchange."""
 SINGLE = 1 / 8
-"""A band of one level stays apart if it has more than this share of the work that a band should have."""
+"""A band of a single level is not merged with the band before if it has more than this share of the aimed work."""
 LAST_STOP = 2**31 - 1
 """The end of the last band."""
 
@@ -242,15 +243,15 @@ class CoarseFilter:
         return edges if self._number is None else kernels.take(self._number, edges)
 
     def _take_counts(self) -> None:
-        """Store the counts of the edges that are left. A band that is open is closed by that."""
+        """Store the counts of the remaining edges. This closes an open band."""
         left = kernels.nonzero(self._part.count >= 0)
         kernels.store(self._start, self._numbers(left), kernels.take(self._part.count, left))
 
     def _remove_below(self, threshold: int, most: float) -> tuple[bool, int, int]:
-        """Remove the edges below a threshold, until none is left.
+        """Remove the edges below a threshold, in passes, until none is left below it.
 
-        Gives the triangles that went, their work, and False once it is more than `most`: the counts are then in the
-        middle of a jump.
+        Returns whether the removal is complete, the triangles that were destroyed, and the work. It stops early once
+        the work exceeds `most`; the counts are then those between two passes.
         """
         removed, work, first = 0, 0, 0
         small = SMALL * self._all / self._sums.workers
@@ -291,10 +292,10 @@ class CoarseFilter:
 
 
 def next_threshold(listed: LongArray, threshold: int, aim: float, factor: float) -> int:
-    """The farthest threshold whose first frontier is expected to take at most the work `aim` with what follows it.
+    """The highest threshold for which removing the edges below it is expected to take at most the work `aim`.
 
-    `listed` [t] is the work that the frontier of t lists, and `factor` the work that it took for each unit of it in the
-    jump before.
+    `listed` [t] is the work of the first pass for threshold t. In the jump before, all passes together took `factor`
+    times the work of the first one, and the next jump is expected to do the same.
     """
     least = int(np.searchsorted(listed, 0, "right"))  # nothing is removed below the least count
     most = int(np.searchsorted(listed, aim / factor, "right")) - 1

@@ -1,7 +1,8 @@
-"""The edges that groups of shards leave, for workers that can hold all of them: brought together, and their λ back.
+"""Remaining edges of shards that stopped: groups send them to one worker, which can hold them, and get their λ back.
 
-Shards stop between two levels. Each group then knows λ of the edges that went, and how many triangles each of the
-others has among those that are left. Nothing else is needed: λ of an edge that is left depends on these edges alone.
+Shards stop between two levels. Each group then knows λ of the removed edges, and for each remaining edge the number of
+its triangles among the remaining edges. Nothing else is needed: λ of a remaining edge depends on the remaining edges
+alone.
 
 group → one worker   remaining_edges: merge_remaining
 one worker → groups  intervals_of_group: handed_intervals

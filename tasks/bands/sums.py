@@ -1,10 +1,10 @@
 """Sums over all workers: each lowers the counts of some edges, and all of them apply the sums.
 
-Worker w adds up what concerns the w-th range of edges, and sends the sums to all: two exchanges of packets. In the
-first one each worker also tells the weighted sum of all that it packed; see `kernels.filters.Changes`. After the second
-one each compares the weighted sum of all that it applied with what all have told. So it notices a packet that was
-changed on its way, in either exchange, and a worker that adds up wrongly. GPUs that read each other's memory send plain
-amounts in place of packets.
+Worker w adds up the amounts for the w-th range of edges, and sends the sums to all workers: two exchanges of packets.
+In the first exchange each worker also tells the weighted sum of all amounts that it packed; see
+`kernels.filters.Changes`. After the second one each worker compares the weighted sum of all amounts that it applied
+with the sums that were told. So it notices a packet that was changed on its way, in either exchange, and a worker that
+adds up wrongly. GPUs that read each other's memory send plain amounts in place of packets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..shards.carriers.carrier import Carrier, Words
 from ..shards.carriers.gpu_memory import GpuMemoryCarrier
 
 PART_EDGES = 2**26
-"""Counts that are added up at a time. A GPU has them in memory twice for others to read, 4 bytes each."""
+"""Counts that are added up at a time. A GPU keeps two copies of them for other GPUs to read, 4 bytes each."""
 _EMPTY: Words = np.empty(0, np.uint32)
 
 
@@ -109,7 +109,9 @@ class WorkerSums:
 
 
 class DirectSums(WorkerSums):
-    """Sums of GPUs that read each other's memory, with plain amounts: to make packets takes longer than to read all."""
+    """Sums of GPUs that read each other's memory. They read plain amounts, which takes less time than making
+    packets.
+    """
 
     def _add_part(self, changes: Changes, cuts: Sequence[int], values: Sequence[int]) -> list[list[int]]:
         plain = cast("PlainChanges", changes)

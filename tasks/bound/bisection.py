@@ -1,12 +1,14 @@
 """Bands that are halved: a filter at the middle of a band divides its edges between the lower and the upper half.
 
-An edge's *band* is a range of levels that contains its λ. The filter of a threshold removes the edges of a band with
-fewer triangles, and those that fall below it by that, until none is left: what remains has λ of the threshold or more,
-and what went has less. Edges of higher bands remain meanwhile, and those of lower ones are gone.
+An edge's *band* is a range of levels that contains its λ. The filter at a threshold removes the edges of a band with
+fewer triangles than the threshold, in passes, until every remaining edge has as many: a remaining edge has λ of at
+least the threshold, and a removed edge has less. The filter keeps the edges of higher bands, and leaves out those of
+lower bands.
 
 This is the bisection of BiTriDN (Wang, Zhang, Tan and Tung, PVLDB 2010), made sound: BiTriDN raises the lower end of an
-edge before the filter has ended, while its neighbours may still go. Triangles are not counted again. The edges that
-remain go on with the triangles that they have left, the others with those from the start of the filter.
+edge before the filter has ended, while its neighbours may still be removed. Triangles are not counted again: in their
+new bands the remaining edges start with the triangles that they have left, and the removed edges with those that they
+had before the filter.
 """
 
 from __future__ import annotations
@@ -102,13 +104,13 @@ def halve_bands(
 
 
 def _halve(topology: Topology, halves: Halves, band: int, sums: WorkerSums | None) -> int:
-    """Divide the edges of a band. Changes the arrays of `halves`. Gives the number of edges that went."""
+    """Divide the edges of a band. Changes the arrays of `halves`. Returns the number of removed edges."""
     stop = int(halves.stop[band])
     middle = (band + stop) // 2
     kept = kernels.nonzero(halves.first >= band)
     part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
     own = kernels.take(halves.first, kept) == band
-    # An edge of a higher band stays, however many of its triangles go.
+    # An edge of a higher band is never removed, however many of its triangles are destroyed.
     search = kernels.filtering(part, np.where(own, kernels.take(halves.start, kept), np.int32(UNCOUNTED)))
     frontier = search.find(middle)
     while frontier.edges:

@@ -1,7 +1,8 @@
 """What the methods for study have in common: shares of the edges, cut-edge messages, and a record of each iteration.
 
-Every worker holds a copy of the graph and the same bounds. Its *partition* is its share of the edges that an iteration
-evaluates. It tells the others by how much it lowered which values: these are the *cut-edge messages*.
+Every worker holds a copy of the graph and the same bounds. An iteration evaluates edges; the share of one worker is its
+*partition*. Each worker sends the others the values that it lowered, and by how much: these are the *cut-edge
+messages*.
 """
 
 from __future__ import annotations

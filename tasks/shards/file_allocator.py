@@ -21,7 +21,7 @@ from ..errors import NO_SPACE, OutOfRoom
 CHECK_SECONDS = 0.02
 """Time between two checks of the resident size."""
 _READINGS = 3
-"""Most times that pages are unmapped at once."""
+"""Most times that pages are unmapped in a row."""
 
 
 class FileAllocator:
@@ -109,8 +109,9 @@ class FileAllocator:
     def _unmap(self, maps: Sequence[mmap.mmap]) -> int:
         """Unmap the pages of all maps. Returns the resident bytes of other files.
 
-        Other threads may map pages before these bytes are read, and would then have them without a limit. So pages are
-        unmapped once more if half as many bytes as the limit seem to have come, which other files may have as well.
+        Another thread may map pages between the unmapping and the reading, and these pages would then count as those of
+        other files. So pages are unmapped again, up to _READINGS times, while the resident size has grown by more than
+        half of the limit; other files may be the cause of that, too.
         """
         found: list[int] = []
         while len(found) < _READINGS:

@@ -1,4 +1,4 @@
-"""A table at one version: its live files, and how its columns are found in them."""
+"""A version of a table: its live files, and how its columns are found in them."""
 
 from __future__ import annotations
 

@@ -28,23 +28,22 @@ from .whole import peel_rest, work_of_rest
 MOST = 2**62
 """Work without a budget."""
 REPLAYED = 4
-"""Work for a triangle that a replay looks at; any other one is a work of 1. Two threads take 50 to 150 ns for the one
-and 15 to 50 ns for the other (cnr-2000, uk-2007-05_100000, actor-collaboration).
+"""Work of looking at a triangle in a replay. Elsewhere it is 1. Two threads take 50 to 150 ns for a triangle in a
+replay, and 15 to 50 ns elsewhere (cnr-2000, uk-2007-05_100000, actor-collaboration).
 """
 REST = 64
-"""What is left is peeled once edges that begin to stand at a level have this part of its work as triangles. On R-MAT 22
-a replay took 207 ns of two threads for each of them, and a peeling from level 159 on 10 ns for a work of 1: so a third
-of its time may be spent in vain. It took 90 ns once edges that had fallen left the rows, and this part was not chosen
-anew. With 4, 8, 16, 32 and 64 λ of 1 % of cnr-2000 took 1.13, 0.93, 0.87, 0.61 to 0.86 and
-0.79 of the time of a run's.
+"""When a replay of insertions gives way to peeling. In a replay an edge *stands* if it was added, or does not fall at
+its old level. If the triangles of the edges that begin to stand at one level exceed 1 / REST of the work of peeling all
+remaining edges, these are peeled. With 4, 8, 16, 32 and 64, finding λ after a change of 1 % of cnr-2000 took 1.13,
+0.93, 0.87, 0.61 to 0.86 and 0.79 of the time that a run takes for it.
 """
 MOST_TIME = 2**31 - 2
 """Times are renumbered without gaps before an update could exceed this."""
 GROWTH = 4
-"""Edges are removed in steps. After each, this many times as many edges are gone as before it."""
+"""Edges are removed in steps. After a step GROWTH times as many edges are removed as before it."""
 LEAST_STEP = 64
-"""Fewest edges of a step, if there are several. With 256 more work passed before the first growth was known: 92 instead
-of 41 M triangles for vertices of actor-collaboration, 28 instead of 9 M for edges of uk-2007-05_100000.
+"""Fewest edges of a step, if there are several. With 256, more work is done before the first growth is known: 92
+instead of 41 M triangles for vertices of actor-collaboration, 28 instead of 9 M for edges of uk-2007-05_100000.
 """
 
 
@@ -56,11 +55,11 @@ class OverBudget(Exception):
         self.triangles = triangles
         """Triangles looked at before the update stopped."""
         self.work = work
-        """Its work until then, or all its work if `is_expected`."""
+        """Work of the update until it stopped, or its expected work in all if `is_expected`."""
         self.is_expected = is_expected
-        """Whether the work is that of changes still to come, as the ones so far told it."""
+        """Whether `work` is an estimate of all work, from the changes that were made so far."""
         self.has_room = has_room
-        """False if it stopped because it would take too much memory, whatever its work."""
+        """False if the update stopped because it would take too much memory, whatever its work."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,12 @@ class Updated(SizedArrays):
     """Triangles looked at."""
 
     work: int
-    """The same, and each triangle that the replay looked at REPLAYED times."""
+    """Triangles looked at, where each one of the replay counts REPLAYED times."""
 
     peeled_from: int | None
-    """The level from which on the edges that were left were peeled anew; None if they were not."""
+    """The level from which on the remaining edges were peeled; None if they were not."""
     peeled: int
-    """Number of these edges."""
+    """Number of edges that were peeled."""
 
 
 def update_order(
@@ -110,8 +109,8 @@ def update_order(
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
     larger. Without `in_one_thread` all threads do small steps, too: the outcome is the same. Raises OverBudget if the
     work would be more than `most_work`, or insertions need lists of more than `most_listed` entries of 12 bytes. With
-    `peels_rest`, insertions that are followed to some level then end by a peeling of all edges that are left. So they
-    do where edges that begin to stand at one level are more work than that.
+    `peels_rest`, an update whose insertions exceed these limits at some level peels all remaining edges instead, and so
+    does one in which peeling them is less work than following the edges that begin to stand at one level (see REST).
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
@@ -140,17 +139,17 @@ def update_order(
 
 
 def _over_budget(looked: int, replayed: Replayed) -> OverBudget:
-    """The error for a replay that stopped after deletions that `looked` at so many triangles."""
+    """The error for a replay that stopped, after deletions in which `looked` triangles were looked at."""
     work = looked + REPLAYED * (replayed.expected or replayed.triangles)
     return OverBudget(looked + replayed.triangles, work, replayed.expected > 0, replayed.has_room)
 
 
 def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool) -> int:
-    """Bring the order to the edges without the removed ones, in steps. Returns the triangles looked at.
+    """Remove edges from the order, in steps. Returns the triangles looked at.
 
-    Raises OverBudget if the work is over `most`, and as soon as the steps tell that it will be; see `_growth_to_come`.
-    Insertions are expected to be as much work an edge as deletions. They were 1.8 to 3.8 times as much where deletions
-    looked at over a fifth of all triangles (cnr-2000, actor-collaboration).
+    Raises OverBudget if the work is over `most`, and as soon as the growth from step to step tells that it will be; see
+    `_growth_to_come`. For this an inserted edge is expected to be as much work as a removed one. It was 1.8 to 3.8
+    times as much where deletions looked at over a fifth of all triangles (cnr-2000, actor-collaboration).
     """
     removed = union.removed
     triples, found = removed_triangles(union.edges, rows, union.mark, removed)
@@ -171,13 +170,14 @@ def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_th
 
 
 def _growth_to_come(growth: float, steps: int) -> float:
-    """By how much so many steps to come multiply the work that the last one multiplied by `growth`.
+    """The expected growth of the work over the next `steps` steps, as a factor, if the last step multiplied it by
+    `growth`.
 
-    The next step is expected to do the same, and each later one to multiply it by the square root of what the one
-    before did: levels of dense groups fall at the first edges already, so the work grows less and less. In batches of
-    1 % it was 3.9 for 13 expected after 41 M triangles (vertices of actor-collaboration), 3.3 for 5.4 after 21 M
-    (vertices of uk-2007-05_100000), 5.8 for 3.2 (edges of uk-2007-05_100000), and 60 for 11 (edges of
-    actor-collaboration).
+    The next step is expected to multiply the work by `growth` as well, and each later step by the square root of the
+    factor of the step before: the first removed edges already lower the levels of dense groups, so the work grows less
+    and less. In batches of 1 % the factor was 3.9 where 13 was expected after 41 M triangles (vertices of
+    actor-collaboration), 3.3 for 5.4 after 21 M (vertices of uk-2007-05_100000), 5.8 for 3.2 (edges of
+    uk-2007-05_100000), and 60 for 11 (edges of actor-collaboration).
     """
     return float(min(growth, GROWTH) ** (2 - 2 * 0.5**steps))
 
@@ -221,14 +221,14 @@ FEWEST = 32
 
 @dataclass(frozen=True)
 class WorkEstimate:
-    """What samples tell."""
+    """The work of an update as expected from samples of its changed edges."""
 
     work: int
     """Work that the update is expected to take, as in `Updated`."""
     sampled: int
     """Changed edges of the largest sample that was replayed."""
     is_over: bool = False
-    """Whether a sample alone was so much work that it was stopped. The update then takes more than `work`."""
+    """Whether a sample alone took so much work that it was stopped. The whole update then takes more than `work`."""
 
 
 def estimate_work(
@@ -236,10 +236,10 @@ def estimate_work(
 ) -> WorkEstimate:
     """Estimate the work of `update_order` with the same arguments.
 
-    Work is taken to grow with a power of the number of changed edges, as between the two samples: it is 1 for
-    edges that are far from each other, and 0 if a few of them disturb as much as all do, as when a large star goes. The
-    power lies between these. Stops at half of `most_work` in the small sample, and at all of it in the large
-    one, or where the first edges of a sample tell that it will be more. The same changes give the same estimate.
+    The work is assumed to grow with a power of the number of changed edges, which the two samples give. The power is 1
+    for edges that are far from each other, and 0 if a few edges disturb as much as all do, as when a large star is
+    removed; otherwise it lies between. A sample stops at `most_work`, and the small one at half of it, or once its
+    first edges tell that it will take more. The same changes give the same estimate.
     """
     lost = np.flatnonzero(removed)
     drawn = np.random.default_rng(0).random(len(lost) + added.edges)

@@ -1,4 +1,4 @@
-"""Supports and the order of peeling from nothing: of all edges, or of those that are left in an update."""
+"""Supports and the order of peeling without an earlier order: of all edges, or of those that an update has left."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def recorded_order(rows: NDArray[np.int32], subgraph: Subgraph, peeled: Peeled) 
 def work_of_rest(order: Order) -> NDArray[np.int64]:
     """Work of peeling all edges of at least a level, for each level up to the highest: int64 [levels].
 
-    It is their triangles, counted once for each edge that has the least level in it.
+    The work is the number of their triangles; a triangle counts once for each of its edges that has its least level.
     """
     from ...kernels.cpu.update import level_sums  # runs without an earlier result import this module, too
 
@@ -82,11 +82,10 @@ def work_of_rest(order: Order) -> NDArray[np.int64]:
 
 
 def peel_rest(union: Union, level: int) -> int:
-    """Peel the edges of the union that have at least this level or stand, and give their number.
+    """Peel the edges of the union that have at least this level or stand. Returns their number.
 
-    All edges that fall below the level have their place in the order, and no other edge is removed. So these edges are
-    those of λ ≥ `level`, and each of them has the same λ among them as in the graph. Raises InternalError if one has
-    not.
+    All edges of lower λ have their places in the order already. So the peeled edges are those of λ ≥ `level`, and each
+    has the same λ among them as in the whole graph. Raises InternalError if one has a lower λ.
     """
     rows = kernels.nonzero(union.key >= level << KEY_BITS)
     low, high = (kernels.take(end, rows) for end in (union.edges.low, union.edges.high))

@@ -33,11 +33,11 @@ _START, _WORDS = 0, 1
 
 @contextmanager
 def between_gpus(carrier: Carrier, direct: bool = True) -> Iterator[Carrier]:
-    """A carrier whose `own` words may be in GPU memory, over `carrier`, for the time of the block.
+    """Context in which a carrier, over `carrier`, also takes `own` words in GPU memory.
 
-    The packets that it returns have their `own` words there too, if each group reaches the GPU memory of all others,
-    and else in host memory; so too if it is not to be `direct`. All groups must enter and leave the block at the same
-    time, each with its GPU current.
+    The packets that it returns have their `own` words in GPU memory if `direct` is true and each group reaches the GPU
+    memory of all others, and otherwise in host memory. All groups must enter and leave the context at the same time,
+    each with its GPU current.
     """
     if carrier.groups == 1:
         yield carrier

@@ -156,7 +156,7 @@ class NcclCarrier:
                 raise lost(self.rank, f"is cut off: {error}") from error
 
     def abandon(self) -> None:
-        """See `Carrier.abandon`. The other groups notice it by the carrier that connected them.
+        """See `Carrier.abandon`. The other groups notice the failure over the carrier that first connected them.
 
         NCCL frees memory of the GPU, which waits for its kernels: the group's own kernel must not wait for other groups
         any more.
