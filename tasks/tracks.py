@@ -18,10 +18,11 @@ of λ, vertices and edges, the largest first, then of the id.
 
 The rules of changes are those of `edgemill diff`:
 
-- An old and a new DN-graph are the same, and the old one continued, if `MatchedPairs.same` says so.
-- A new one is a merge if two or more old ones each have more than half of their vertices in it.
-- An old one was split if two or more new ones each have more than half of their vertices from it.
-- An old one that neither continued nor has a part in a merge or split died. A new one like that was born.
+- An old DN-graph continues as a new one if both are the same by `MatchedPairs.same`.
+- A new DN-graph is a merge if each of two or more old ones has more than half of its vertices in it.
+- An old DN-graph was split if each of two or more new ones has more than half of its vertices from it.
+- An old DN-graph died if it neither continues nor is part of a merge or split. A new DN-graph was born if it neither
+  continues an old one nor is part of a merge or split.
 """
 
 from __future__ import annotations
@@ -130,9 +131,10 @@ class MatchedPairs(SizedArrays):
         return len(self.old)
 
     def same(self, graphs: HierarchyRows) -> NDArray[np.bool_]:
-        """[pairs] whether both are the same DN-graph: more than half of the vertices of their union are in both.
+        """[pairs] whether both count as the same DN-graph: more than half of the vertices of their union are in both.
 
-        Then each has more than half of its vertices in the other, and neither is the same as a third one.
+        Then each DN-graph has more than half of its vertices in the other one, so a DN-graph has at most one such
+        counterpart.
         """
         return 3 * self.common > self.vertices + graphs.vertices[self.graph]
 

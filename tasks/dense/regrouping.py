@@ -1,14 +1,14 @@
 """The components of a graph from those of an earlier result, where few edges differ between both.
 
-A maximum spanning forest of the edges, with λ as weight, has the components of all levels. The one of the earlier graph
-is kept. Edges of it that are gone, or whose λ fell, cut it into pieces. The *limit* of a vertex is the least λ now on
-the way from it to the largest piece of its tree, over the edges of the forest that changed. An edge that is in both
-graphs with the same λ, at most the limits of its ends, joins nothing: on the way between its ends in the forest all
-edges had at least its λ, and have it still. So components are searched for among the forest, the edges that came or
-whose λ differs, and the edges with λ above a limit.
+A maximum spanning forest of the edges, with λ as weight, has the components of all levels. The result keeps the forest
+of the earlier graph. Forest edges that were removed, or whose λ fell, cut it into pieces. The *limit* of a vertex is
+the least new λ of the changed forest edges on the path from the vertex to the largest piece of its tree. An edge that
+both graphs have with the same λ joins no components if its λ is at most the limits of its ends: all forest edges
+between its ends had at least its λ before, and have at least its λ now. So the search for components reads the forest
+edges, the edges that were added or whose λ differs, and the edges whose λ is above the limit of an end.
 
-All other edges stay together: those of one component, at its own level, are in one component of the new graph. A loop
-at a vertex of each earlier component stands for them, with their number.
+All other edges are not read. Those of one earlier component, at its own level, are in one component of the new graph.
+In the search a loop at a vertex of the earlier component represents them, with their number.
 
 That a spanning forest may stand for a graph when edges are added is due to Eppstein, Galil, Italiano and Nissenzweig,
 "Sparsification: a technique for speeding up dynamic graph algorithms", JACM 44(5), 1997.
@@ -216,7 +216,11 @@ def _vertices_of(earlier: EarlierGroups, limit: NDArray[np.int32]) -> NDArray[np
 
 
 def _moved(rows: Rows, removed: Rows, added: Rows) -> NDArray[np.int64]:
-    """The rows of edges in the second graph that were `rows` of the first, which lost and got others at these rows."""
+    """The rows in the second graph of the edges that were `rows` of the first graph.
+
+    `removed` are the rows of the first graph that the second one lacks, `added` the rows of the second one that are
+    new.
+    """
     kept = rows - _up_to(rows, removed)
     return kept + _up_to(kept, added - np.arange(len(added), dtype=np.int32))
 

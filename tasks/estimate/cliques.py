@@ -60,8 +60,8 @@ def core_edges(block: GraphBlock, vertices: NDArray[np.int64]) -> CoreEdges:
 def grow_clique(parts: Sequence[CoreEdges]) -> int:
     """The size of the largest clique found among the vertices of the core; at least 1, or 0 without edges.
 
-    From each of MOST_STARTS vertices of highest degree: of the common neighbours, the one with most neighbours among
-    them joins, the first of several, until there is none.
+    Greedy, from each of the MOST_STARTS vertices of highest degree: as long as the vertices of the clique have common
+    neighbours, the one with most neighbours among the common neighbours is added, the first of several.
     """
     one, other = (
         np.concatenate([np.zeros(0, np.int64), *(getattr(p, end) for p in parts)]) for end in ("one", "other")

@@ -32,7 +32,7 @@ MANY = 2**18
 """Columns of this length are indexed by kernels, which are loaded for it."""
 
 FEW_GROUPS = 32
-"""Up to this many groups, a GPU looks through all elements for each one: a sort takes 30 bytes an element meanwhile."""
+"""For up to this many groups a GPU reads all elements once for each group, since a sort takes 30 bytes an element."""
 
 TABLE_SLACK = 4
 """Tables over a range of values are used if the range is at most this many times the number of values."""

@@ -33,7 +33,9 @@ from .reading import IdRows, read_rows
 PACKED_BITS = 31
 """Bits of an id in PackedRows."""
 LARGER_ENDS = 16
-"""Smaller ends that are sampled for each larger end. Without larger ends, one bucket could get most of the vertices."""
+"""For this many sampled rows, one adds its larger end to the sample. Without larger ends, one bucket could get most of
+the vertices.
+"""
 
 
 @dataclass(frozen=True)

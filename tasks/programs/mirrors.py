@@ -71,9 +71,11 @@ class Mirrors:
         return packets
 
     def packets(self, values: Array, moved: IntArray | None) -> list[Words]:
-        """[groups] the messages with the values that each group needs. `values` are of all own vertices, or of those
-        that `moved`, ascending. Those for `take_moved` begin with the number of values and their places among
-        those that the group needs, or with 0 if all these are there.
+        """[groups] the messages with the values that each group needs.
+
+        `values` are those of all own vertices, or of the vertices `moved`, ascending. With `moved`, a message for
+        `take_moved` begins with 0 if it has all values that the group needs; otherwise with the number of its values,
+        and the place of each among the values that the group needs.
         """
         found, slots = [], None
         for requested in self.requested:
@@ -115,8 +117,10 @@ class Mirrors:
     def take_moved(
         self, packets: list[Packet] | None, moved: IntArray, values: Array, ascending: bool = True
     ) -> tuple[IntArray, Array]:
-        """The sources that sent, `ascending` or in any order, and their values. For this group, these are its vertices
-        `moved`; for other groups, those in `packets`, if there was an exchange.
+        """The sources that sent, `ascending` or in any order, and their values.
+
+        Sources of this group are its vertices `moved`; those of other groups are in `packets`, None if there was no
+        exchange.
         """
         positions, found = [moved if self.alone else self.own[moved]], [values]
         for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():

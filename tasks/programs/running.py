@@ -33,14 +33,16 @@ from .program import Array, Found, OneBlockGraph, Program
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
-"""The most time of an entry in one thread; 2 to 20 ns were measured, in breadth-first search and shortest paths."""
+"""An upper bound of the time for an entry in one thread. Breadth-first search and shortest paths took 2 to 20 ns."""
 
 
 def find_at_once(
     program: Program, block: GraphBlock, home: Partitioner, carrier: Carrier, seconds: float | None
 ) -> Found | None:
-    """The result of a program whose only group has the block; None if it has to run supersteps, also because it may
-    take more than `seconds`. Raises ProgramError if it needs weights that the edges do not have.
+    """The result of a program on a graph in one block, by its compiled functions (`Program.at_once`).
+
+    None if the program must run supersteps: it has no such function for this block, or the function might take more
+    than `seconds`. Raises ProgramError if the program needs weights that the edges do not have.
     """
     if not is_shipped(program) or (block.on_device and not program.at_once_on_gpus):
         return None
@@ -83,7 +85,9 @@ class Pending(SizedArrays):
     moved: Array
     """How much the vertices of the last superstep changed, or whether."""
     state: dict[str, Array] | None = None
-    """[own] arrays by name; None if they are those of the outcome, which has been through `Program.then` otherwise."""
+    """[own] arrays by name; None if they are the arrays of the outcome. They differ if a program of `Program.then` has
+    run since.
+    """
 
     def placed(self, space: MemorySpace) -> Pending:
         """The same with its arrays in `space`."""

@@ -158,7 +158,7 @@ PINNING_SECONDS = 0.3 / 2**30
 ENTRY_SECONDS = 7.3e-12
 """Seconds an entry of a gather on an H200 over 2^22 vertices, whose values fit the L2 cache."""
 ENTRY_SECONDS_MORE = 0.8e-12
-"""What each doubling of the vertices adds. Measured: 8.5e-12 s at 2^24, 10.5e-12 s at 2^26.
+"""Seconds that each doubling of the vertices adds to ENTRY_SECONDS. Measured: 8.5e-12 s at 2^24, 10.5e-12 s at 2^26.
 
 docs/engineering/programs.md has the times.
 """
@@ -270,8 +270,10 @@ def share_of_room(blocks: Sequence[GraphBlock], space: MemorySpace, most_bytes: 
 def place_entries(
     parts: Mapping[int, Entries], vertices: int, weighted: bool, on_gpu: bool, most_bytes: int | None
 ) -> dict[int, Entries]:
-    """Mirrored entries where their block is built: on the GPU, if there is one, and all arrays fit there while it is
-    built, and the entries of the block `most_bytes`. Other entries stay in host memory.
+    """Move mirrored entries to the memory in which their block is built.
+
+    It is built on the GPU, if there is one, provided that all arrays fit there during the building and the entries of
+    the finished block take at most `most_bytes`. All other entries stay in host memory.
     """
     edges = sum(len(part) for part in parts.values())
     space = MemorySpace.HOST
@@ -290,11 +292,11 @@ def place_block(
     most_bytes: int | None = None,
     allocator: Allocator | None = None,
 ) -> GraphBlock:
-    """The block with its arrays in `space`. On a GPU at most about `most_bytes` hold entries, or as many as are free.
+    """The block with its arrays in `space`. On a GPU entries take at most about `most_bytes`, or all free memory.
 
-    Entries of which more are needed stay in pinned host memory and are streamed. A program that counts links runs on
-    the CPU then, since it holds arrays of edges. Entries that lie in mapped files stay there, and are read in sequence;
-    rows by source are then from the `allocator`.
+    Entries that take more stay in pinned host memory and are streamed. A program that counts links then runs on the
+    CPU, since it holds arrays of edges. Entries in mapped files stay there, and are read in sequence; the `allocator`
+    then gives the memory of rows by source.
     """
     if isinstance(block.rows, chunked.ChunkedRows):
         return block

@@ -21,8 +21,8 @@ from .running import Order
 _OURS = __name__.partition("tasks.")[0]
 """What the names of edgemill's modules begin with."""
 _warmed: dict[str, int] = {}
-"""Supersteps of the programs of edgemill that this process has run, by what they were run as. To run all of them takes
-a third of a second, which is longer than a small graph takes.
+"""Program and its way of running → supersteps, for the programs of edgemill that this process has run. Running all of
+them takes a third of a second, which is more than a small graph takes.
 """
 VERTICES = 600
 """Vertices of the graph. Enough that a superstep with few changed vertices pushes, and others pull."""

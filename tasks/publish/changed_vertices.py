@@ -1,4 +1,4 @@
-"""The values of vertices, and totals, from those before a change, where the values of few edges differ."""
+"""The values of vertices, and totals, after a change of few edges, from the values before it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def changed_vertices(
 ) -> BucketVertices:
     """The values of vertices after the edges `gone` are replaced by `come`. An edge whose values differ is in both.
 
-    `after` are all edges then, and `lam` [edges] their λ. All have one numbering of vertices; a vertex that was not
-    there has zeros in `before`. Raises InternalError if the supports of a vertex change by an odd number.
+    `after` are all edges after the change, and `lam` [edges] their λ. All arguments have one numbering of vertices; a
+    new vertex has zeros in `before`. Raises InternalError if the supports of a vertex change by an odd number.
     """
     count = len(before)
     degree = before.degree + come.at_ends(None, count) - gone.at_ends(None, count)

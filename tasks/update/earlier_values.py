@@ -1,4 +1,4 @@
-"""Values of vertex programs in a new graph, from their values in the graph before: where little or nothing has to run.
+"""Values of vertex programs after a change of the graph, from the values before it, where little or nothing has to run.
 
 Levels of a search need undirected edges; weights make no difference. Vertices that both graphs have are at other
 positions in each: `Change.own` leads from the first graph to the positions of the change, and `new_positions` from

@@ -102,8 +102,8 @@ def write_state(place: Folder, run: str, state: State) -> int:
 def read_state(place: Folder, run: str) -> State:
     """The state of the result of `run`, from the folder `place`, after all its checksums have been compared.
 
-    What has its own type in the files is mapped, and pages are copied if they are written to. So the arrays are of one
-    type to the compiler, with those of a new graph.
+    Arrays whose type in the files is the one in memory are mapped, copy-on-write. They are thus writable like those of
+    a new graph, so that kernels are compiled once for both.
 
     Raises NoState if there is none, if it is damaged, or if it is of another run. Checksums do not detect forgery, and
     kernels index memory by these arrays: so their lengths and ranges are those of a graph, whoever wrote them.
@@ -153,7 +153,7 @@ def _ids(found: Mapping[str, NDArray[Any]], vertices: int) -> Ids:
 def _lower_ends(first: NDArray[np.int64]) -> NDArray[np.int32]:
     """The lower end of each edge, int32 [edges], from where the edges of each vertex start, int64 [vertices + 1].
 
-    Without kernels, which load Numba: so does a batch without change.
+    Uses no kernels, which would load Numba: a batch without changes does not need it.
     """
     low = np.empty(int(first[-1]), np.int32)
     cuts = np.searchsorted(first, np.arange(0, len(low), _PIECE)).tolist()

@@ -43,8 +43,9 @@ def _warm_deletions() -> None:
 
 
 def _insert_between_triangles() -> None:
-    """An edge closes two triangles with edges that fall as scheduled, so that it falls after them: four triangles have
-    one edge each of the cycle 0, 2, 1, 3, in which the edge is a chord.
+    """Insert an edge that closes two triangles, and is removed after their other edges.
+
+    The edge is a chord of the cycle 0, 2, 1, 3. Each edge of the cycle is in a triangle of its own.
     """
     low = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3], np.int32)
     high = np.array([2, 3, 4, 6, 2, 3, 5, 7, 4, 5, 6, 7], np.int32)

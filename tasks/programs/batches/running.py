@@ -35,8 +35,8 @@ def drawn_sources(vertices: int, count: int | None, seed: int) -> NDArray[np.int
     """The dense numbers of `count` of the vertices 0 … vertices - 1, or of all, in a random order.
 
     A vertex gets a hash of its number and the seed (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
-    The `count` smallest hashes are drawn, and give the order. So every first part of the result is a random sample
-    without replacement too.
+    The vertices with the `count` smallest hashes are drawn, in the order of the hashes. So the first vertices of the
+    result, however many, are a random sample without replacement, too.
     """
     count = vertices if count is None else min(count, vertices)
     keys, numbers = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -71,8 +71,8 @@ class Forecast:
         self.batches = -(-sources // width)
         last = sources - (self.batches - 1) * width
         self.last = (1 + last / width) / 2
-        """The time of the last batch over that of a full one: half of the time of a batch does not depend on its size.
-        Measured: 0.6 to 0.9 with a fourth of the sources.
+        """The time of the last batch, as a share of that of a full one, if half of the time of a batch does not depend
+        on its size. Measured: 0.6 to 0.9 with a fourth of the sources.
         """
         self.timed = max(TIMED, self.batches // SHARE)
         """Batches that predict the time."""
@@ -81,9 +81,9 @@ class Forecast:
         self._spent: list[float] = []
 
     def add(self, spent: float) -> None:
-        """Take the seconds from the start to the end of the next batch.
+        """Record that the next batch has ended `spent` seconds after the start.
 
-        The first batch also allocates memory and touches it for the first time, so it does not count for the others.
+        The first batch does not predict the time of the others, since it also allocates memory and touches it first.
         """
         self._spent.append(spent)
         done = len(self._spent)

@@ -44,7 +44,7 @@ Ending: TypeAlias = Literal["ended", "stopped", "switched"]
 
 _Told: TypeAlias = tuple[Part, dict[str, Part], bool, int, int, float | None]
 """What a group tells all groups: how much its vertices changed, its shares of totals, whether its time has passed, the
-entries that it has read and would read in the other order, how many vertices send, and the least priority that waits.
+entries that it has read plus those of its block, how many vertices send, and the least priority that waits.
 """
 
 
@@ -58,8 +58,8 @@ class Limits:
     progress: Callable[[int, float], None] | None = None
     """Called with the number of supersteps and the total change after each superstep."""
     exchange_entries: float | None = None
-    """The cost of an exchange, as the number of entries that a group reads in its time; infinite switches after the
-    first superstep, and None never.
+    """The cost of an exchange, as the number of entries that a group reads in the same time. It decides when the groups
+    switch to the asynchronous order: with infinity after the first superstep, with None never.
     """
 
     @property
@@ -72,8 +72,8 @@ def run_in_step(run: BlockState, limits: Limits) -> tuple[Ending, float]:
     """Run supersteps; returns how they ended, and the total change in the last one.
 
     With `exchange_entries`, the groups switch to the asynchronous order once their exchanges have cost more than the
-    entries that they have read, and another reading of the largest block: what the other order may read in addition.
-    All groups decide by the same counts, so a run is repeatable.
+    entries that they have read and one more reading of the largest block, which the asynchronous order may need. All
+    groups decide by the same counts, so a run is repeatable.
     """
     program, most_entries, windows = run.program, 0, open_windows(run, run.program)
     while True:
