@@ -101,17 +101,17 @@ def parse_ids(texts: Sequence[str], id_type: pa.DataType) -> Ids:
 
 def positions_of(wanted: Ids, ids: Ids) -> NDArray[np.int64]:
     """The position of each wanted id among the ascending `ids`, or -1. Both are in the internal form."""
-    own = identity.to_host(ids)
-    if isinstance(own, pa.Array):
-        found: NDArray[np.int64] = pc.index_in(wanted, value_set=own).fill_null(-1).to_numpy().astype(np.int64)
-        return found
-    if not len(own):
+    known = identity.to_host(ids)
+    if isinstance(known, pa.Array):
+        positions: NDArray[np.int64] = pc.index_in(wanted, value_set=known).fill_null(-1).to_numpy().astype(np.int64)
+        return positions
+    if not len(known):
         return np.full(len(wanted), -1)
-    at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
-    return np.where(own[at] == wanted, at, -1)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, at, -1)
 
 
 def shown_ids(ids: Ids, positions: Sequence[int], id_type: pa.DataType) -> list[Any]:
     """The ids at some positions, as people read them."""
-    own = identity.take(identity.to_host(ids), np.array(positions, np.int64))
-    return [display_id(value.as_py()) for value in from_internal(own, id_type)]
+    chosen = identity.take(identity.to_host(ids), np.array(positions, np.int64))
+    return [display_id(value.as_py()) for value in from_internal(chosen, id_type)]

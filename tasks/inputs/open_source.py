@@ -69,30 +69,32 @@ def open_source(
     """
     options = dict(storage_options or {})
     condition = None if form.where is None else parse_where(form.where)
-    path, found, live = find_input(path, options, form.format, table_version)
-    _refuse_form(form, found.format, path, is_table=live is not None)
-    pruned = prune_files(found, condition, live)
+    path, files_found, live = find_input(path, options, form.format, table_version)
+    _refuse_form(form, files_found.format, path, is_table=live is not None)
+    pruned = prune_files(files_found, condition, live)
     with (
         nullcontext() if live is None else live.all_there(),
         ThreadPoolExecutor(min(FOOTER_READERS, len(pruned.paths))) as readers,
     ):
-        heads = read_heads(readers, pruned.paths, found.format, form, options)
+        heads = read_heads(readers, pruned.paths, files_found.format, form, options)
     names = heads[0].names if live is None else list(live.columns)
-    folders = () if live is not None else tuple(texts_of_path(found.root, found.paths[0]))
+    folders = () if live is not None else tuple(texts_of_path(files_found.root, files_found.paths[0]))
     source_column, target_column, notes = choose_columns(pruned.paths[0], names, source_column, target_column, folders)
     ends = source_column, target_column
     refuse_two_sets(path, ends, form.bipartite is not None)
     refuse_reserved(path, ends, reserved)
     weight = () if form.weights is None else (form.weights.column,)
-    refuse_folder_columns(path, found.paths[0], names, folders, (*ends, *weight))
+    refuse_folder_columns(path, files_found.paths[0], names, folders, (*ends, *weight))
     ids: dict[str, pa.DataType] = {}
-    if is_text(found.format):
-        ids = dict.fromkeys(ends, _input_type(heads, _end_types(heads, ends, found.format, form), found.format, form))
+    if is_text(files_found.format):
+        ids = dict.fromkeys(
+            ends, _input_type(heads, _end_types(heads, ends, files_found.format, form), files_found.format, form)
+        )
     where = None if condition is None else _filter_of(condition, heads, pruned, ids)
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
-    types = _end_types(heads, ends, found.format, form)
-    common = _input_type(heads, types, found.format, form)
+    types = _end_types(heads, ends, files_found.format, form)
+    common = _input_type(heads, types, files_found.format, form)
     if form.weights is not None:
         _refuse_weights(heads, ends, form.weights.column)
     prefixes = _id_prefixes(ends) if form.bipartite == "prefix" else None
@@ -105,7 +107,7 @@ def open_source(
             head.version,
             _id_bytes(heads, head, ends, prefixes) if ids_are_text else (),
             head.spans,
-            head.names if is_text(found.format) else (),
+            head.names if is_text(files_found.format) else (),
             constants,
             head.matrix,
             "\n" if head.text is None else head.text.line_end,
@@ -122,8 +124,8 @@ def open_source(
         id_range=None if ids_are_text else _id_range(heads, types),
         most_id_bytes=_most_id_bytes(heads, set(ends), prefixes) if ids_are_text else None,
         table=None if live is None else live.table,
-        format=found.format,
-        layout=_row_layout(found.format, heads, ends, common, where, weight, form),
+        format=files_found.format,
+        layout=_row_layout(files_found.format, heads, ends, common, where, weight, form),
         where=where,
         files_left_out=pruned.left_out,
         bipartite=form.bipartite,
@@ -187,11 +189,11 @@ def _text_ids_notes(heads: Sequence[Head], ends: tuple[str, str], form: Form) ->
         for column in ends
         if head.text is not None and column in head.text.written
     ]
-    if form.id_type != "auto" or not any(own.is_like_integers for *_, own in written):
+    if form.id_type != "auto" or not any(values.is_like_integers for *_, values in written):
         return []
-    for path, column, own in written:
-        if own.other is not None:
-            return [text_ids_note(f"{path}: line {own.line:,}", own.other, column)]
+    for path, column, values in written:
+        if values.other is not None:
+            return [text_ids_note(f"{path}: line {values.line:,}", values.other, column)]
     return []
 
 
@@ -220,12 +222,12 @@ def _id_range(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]])
         if footer is None or not sum(footer.row_groups):
             continue
         try:
-            found = column_range(footer.content, columns)
+            id_limits = column_range(footer.content, columns)
         except ValueError as error:
             raise no_parquet(footer.path, error) from error
-        if found is None:
+        if id_limits is None:
             return None
-        ranges.append(found)
+        ranges.append(id_limits)
     return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
 
 
@@ -263,12 +265,12 @@ def _most_id_bytes(heads: Sequence[Head], columns: Collection[str], prefixes: tu
         if head.footer is None:
             return None
         try:
-            found = mean_text_bytes(head.footer.content, columns) if sum(head.row_groups) else []
+            means = mean_text_bytes(head.footer.content, columns) if sum(head.row_groups) else []
         except ValueError as error:
             raise no_parquet(head.path, error) from error
-        if found is None:
+        if means is None:
             return None
-        most = max([most, *found])
+        most = max([most, *means])
     return most
 
 
@@ -312,13 +314,13 @@ def _refuse_form(form: Form, format: str, path: str, is_table: bool) -> None:
 
 def _end_types(heads: Sequence[Head], ends: tuple[str, str], format: str, form: Form) -> list[dict[str, pa.DataType]]:
     """[files] types of both id columns. Raises InputError if one is missing or has an unusable type."""
-    found = [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
+    types = [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
     if all(head.is_empty for head in heads):
         with suppress(InputError):  # without ids their type is that of the first file, if it is one of ids
-            own = {column: id_type(heads[0].path, heads[0].names, heads[0].types, column) for column in ends}
-            common_type([(heads[0].path, *one) for one in own.items() if not pa.types.is_null(one[1])])
-            found[0] = own
-    return found
+            of_first = {column: id_type(heads[0].path, heads[0].names, heads[0].types, column) for column in ends}
+            common_type([(heads[0].path, *one) for one in of_first.items() if not pa.types.is_null(one[1])])
+            types[0] = of_first
+    return types
 
 
 def _end_type(head: Head, column: str, format: str, form: Form) -> pa.DataType:
@@ -332,11 +334,11 @@ def _end_type(head: Head, column: str, format: str, form: Form) -> pa.DataType:
                 types = {**types, column: pa.string()}
         elif written.other is not None:
             types = {**types, column: pa.string()}
-    found = id_type(head.path, head.names, types, column)
+    end_type = id_type(head.path, head.names, types, column)
     if column in types and is_whole_decimal(value_type(types[column])):
         least, most = _decimal_range(head, column) or (0, 0)
         return pa.uint64() if least >= 0 and most >= 2**63 else pa.int64()
-    return found
+    return end_type
 
 
 def _types(head: Head) -> Mapping[str, pa.DataType]:
@@ -354,27 +356,27 @@ def _input_type(
     """
     if form.id_type != "auto":
         return _ID_TYPES[form.id_type]
-    found = [
+    used = [
         (head.path, column, kind)
-        for head, own in zip(heads, types, strict=True)
-        for column, kind in own.items()
+        for head, of_file in zip(heads, types, strict=True)
+        for column, kind in of_file.items()
         if not pa.types.is_null(kind)
     ]
-    kinds = {kind for *_, kind in found}
+    kinds = {kind for *_, kind in used}
     if format in ("csv", "tsv") and pa.string() in kinds:
         return pa.string()
     if is_text(format):
         _refuse_other_types(heads, types)
     if is_text(format) and kinds == {pa.int64(), pa.uint64()}:
         return pa.uint64()
-    return common_type(found)
+    return common_type(used)
 
 
 def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> None:
     """Raises InputError if one file of JSON lines has integers in its first rows and another one text."""
     first: tuple[str, str, bool] | None = None
-    for head, own in zip(heads, types, strict=True):
-        for column, kind in own.items():
+    for head, of_file in zip(heads, types, strict=True):
+        for column, kind in of_file.items():
             if pa.types.is_null(kind):
                 continue
             is_integer = pa.types.is_integer(kind)
@@ -429,7 +431,7 @@ def _filter_of(
 
 
 def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
-    found: tuple[str, pa.DataType] | None = None
+    earlier: tuple[str, pa.DataType] | None = None
     for head in heads:
         if column not in head.types:
             raise InputError(
@@ -442,13 +444,13 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
         kind = _plain(_types(head)[column])
         if pa.types.is_null(kind):
             continue
-        if found is not None and found[1] != kind:
+        if earlier is not None and earlier[1] != kind:
             raise InputError(
-                f"{head.path}: column {column!r}, which input.where uses, is {kind}, and in {found[0]} it is "
-                f"{found[1]}: cast it"
+                f"{head.path}: column {column!r}, which input.where uses, is {kind}, and in {earlier[0]} it is "
+                f"{earlier[1]}: cast it"
             )
-        found = head.path, kind
-    return found[1] if found is not None else pa.string()
+        earlier = head.path, kind
+    return earlier[1] if earlier is not None else pa.string()
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -162,8 +162,8 @@ def send_state(outcome: ProgramOutcome, starts: NDArray[np.int64]) -> Bundle[Sta
     cuts = split_by_bucket(outcome.number, starts)
     parts = {}
     for b in np.flatnonzero(np.diff(cuts)).tolist():
-        own = slice(cuts[b], cuts[b + 1])
-        parts[b] = StateRows(outcome.number[own], {name: values[own] for name, values in outcome.state.items()})
+        rows = slice(cuts[b], cuts[b + 1])
+        parts[b] = StateRows(outcome.number[rows], {name: values[rows] for name, values in outcome.state.items()})
     return bundle(outcome.group, parts)
 
 
@@ -182,23 +182,23 @@ def collect_state(
     return BucketColumns(bucket, columns)
 
 
-def ask_ids(found: BucketColumns, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[IdRequests]:
+def ask_ids(values: BucketColumns, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[IdRequests]:
     """Bucket → buckets: request the ids of the vertices in some columns."""
-    number = referenced(found, names)
+    number = referenced(values, names)
     cuts = split_by_bucket(number, starts)
-    return bundle(found.bucket, {b: IdRequests(number[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)})
+    return bundle(values.bucket, {b: IdRequests(number[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)})
 
 
-def referenced(found: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
+def referenced(values: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
     """The dense numbers of vertices in some columns, ascending, distinct; 0 where a column has -1, for none."""
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *(np.maximum(found.columns[name], 0) for name in names)]))
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *(np.maximum(values.columns[name], 0) for name in names)]))
 
 
 def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, IdRequests]) -> Bundle[Ids]:
     """Bucket → buckets: the ids that each bucket requested."""
     first = int(starts[ids.bucket])
-    own = identity.to_host(ids.ids)
-    return bundle(ids.bucket, {asker: identity.take(own, part.number - first) for asker, part in parts.items()})
+    own_ids = identity.to_host(ids.ids)
+    return bundle(ids.bucket, {asker: identity.take(own_ids, part.number - first) for asker, part in parts.items()})
 
 
 def name_columns(
@@ -240,14 +240,14 @@ class EdgeColumns(SizedArrays):
         return len(self.columns)
 
 
-def send_ends(found: BucketColumns, degrees: BucketDegrees) -> Bundle[EndValues]:
+def send_ends(state: BucketColumns, degrees: BucketDegrees) -> Bundle[EndValues]:
     """Bucket → buckets: degrees, and the state of a program, of the vertices that each bucket has as larger ends."""
     degree = kernels.to_host(degrees.degree)
     parts = {}
     for asker, asked in degrees.asked.items():
         at = kernels.to_host(asked)
-        parts[asker] = EndValues(degree[at], {name: values[at] for name, values in found.columns.items()})
-    return bundle(found.bucket, parts)
+        parts[asker] = EndValues(degree[at], {name: values[at] for name, values in state.columns.items()})
+    return bundle(state.bucket, parts)
 
 
 def collect_edge_columns(

@@ -56,8 +56,8 @@ class ShardAssignment:
         if self.groups == self.cut.shards:
             return classes.astype(np.int16)
         group = np.repeat(np.arange(self.groups, dtype=np.int16), np.diff(self.first))
-        found: NDArray[np.int16] = np.asarray(group, like=classes)[classes]
-        return found
+        group_of_vertex: NDArray[np.int16] = np.asarray(group, like=classes)[classes]
+        return group_of_vertex
 
 
 def first_shards(groups: int, shards: int) -> list[int]:

@@ -176,9 +176,9 @@ def send_supported_edges(
         at[support == 0] = -1  # no group
     parts = {}
     for group in range(assignment.groups):
-        own = at_high == group
-        here = np.flatnonzero(own | (at_low == group))
-        parts[group] = SupportedEdges(low[here], high[here], support[here], edges.row[own])
+        is_owned = at_high == group
+        here = np.flatnonzero(is_owned | (at_low == group))
+        parts[group] = SupportedEdges(low[here], high[here], support[here], edges.row[is_owned])
     return bundle(edges.stream.bucket, parts)
 
 
@@ -224,12 +224,12 @@ def build_group_edges(
             merged.origin, owned, low, support, row, runs, np.array(senders or [0], np.int16)
         )
     del arrived
-    found = ShardEdges(group, assignment.groups, assignment.cut, low, high, support, edges)
+    shard_edges = ShardEdges(group, assignment.groups, assignment.cut, low, high, support, edges)
     rows = move_arrays(OwnedRows(group, bucket, row), row_space)
-    size = found.low.nbytes + found.high.nbytes + found.support.nbytes
-    sizes = len(found.low), len(rows), entries, assignment.vertices(group)
+    size = shard_edges.low.nbytes + shard_edges.high.nbytes + shard_edges.support.nbytes
+    sizes = len(shard_edges.low), len(rows), entries, assignment.vertices(group)
     counts = ShardCounts(group, assignment.shards(group), *sizes, size)
-    return GroupInput(found, rows, counts)
+    return GroupInput(shard_edges, rows, counts)
 
 
 @dataclass(frozen=True)

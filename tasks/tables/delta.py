@@ -39,13 +39,13 @@ def log_files(names: Iterable[str], version: int | None) -> tuple[int, list[str]
     commits: set[int] = set()
     checkpoints: dict[tuple[int, str], list[str]] = {}
     for name in names:
-        if found := _COMMIT.fullmatch(name):
-            commits.add(int(found[1]))
-        elif found := _CHECKPOINT.fullmatch(name):
+        if match := _COMMIT.fullmatch(name):
+            commits.add(int(match[1]))
+        elif match := _CHECKPOINT.fullmatch(name):
             one = (
-                f"of {found[2]}" if found[2] else name
+                f"of {match[2]}" if match[2] else name
             )  # a checkpoint in parts, or one of several checkpoints of a version
-            checkpoints.setdefault((int(found[1]), one), []).append(name)
+            checkpoints.setdefault((int(match[1]), one), []).append(name)
     complete = {at: sorted(parts) for (at, one), parts in checkpoints.items() if len(parts) == _parts(one)}
     if not commits and not complete:
         raise ValueError("it has no commits")
@@ -158,11 +158,11 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
         version, log = _copy_log(filesystem, folder, location, version, Path(copied))
         try:
             opened = deltalake.DeltaTable(copied, version=version)
-            found = TableVersion("delta", location, version)
-            _refuse_features(found, opened)
+            table = TableVersion("delta", location, version)
+            _refuse_features(table, opened)
             paths = pa.table(opened.get_add_actions()).column("path").to_pylist()
             if "deletionVectors" in (opened.protocol().reader_features or []):
-                _refuse_deletion_vectors(found, log, paths)
+                _refuse_deletion_vectors(table, log, paths)
             partitions = set(opened.metadata().partition_columns)
             names = [field.name for field in opened.schema().fields]
         except (deltalake.exceptions.DeltaError, OSError, ValueError) as error:
@@ -172,10 +172,10 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
                 f"{deltalake.__version__}: {reason}"
             ) from error
     if not paths:
-        raise InputAbsent(f"{found} has no file, so no rows")
+        raise InputAbsent(f"{table} has no file, so no rows")
     return LiveFiles(
-        found,
-        tuple(sorted(path_of(filesystem, _within(found, folder, path)) for path in paths)),
+        table,
+        tuple(sorted(path_of(filesystem, _within(table, folder, path)) for path in paths)),
         {name: ColumnInFiles(in_files=name not in partitions) for name in names},
     )
 
@@ -207,34 +207,34 @@ def _copy(filesystem: Any, log: str, names: list[str], to: Path) -> list[Path]:
     return copies
 
 
-def _refuse_features(found: TableVersion, opened: DeltaTable) -> None:
+def _refuse_features(table: TableVersion, opened: DeltaTable) -> None:
     protocol, configuration = opened.protocol(), opened.metadata().configuration
     features = set(protocol.reader_features or [])
     for name in sorted(features - _SUPPORTED):
         raise InputError(
-            f"{found} uses the feature {name}, which edgemill does not support: write its rows to a table without it"
+            f"{table} uses the feature {name}, which edgemill does not support: write its rows to a table without it"
         )
     if configuration.get("delta.columnMapping.mode", "none") != "none":
         raise InputError(
-            f"{found} uses column mapping (delta.columnMapping.mode), so columns have other names in its files: "
+            f"{table} uses column mapping (delta.columnMapping.mode), so columns have other names in its files: "
             "write the table again without it"
         )
 
 
-def _refuse_deletion_vectors(found: TableVersion, log: list[Path], paths: list[str]) -> None:
+def _refuse_deletion_vectors(table: TableVersion, log: list[Path], paths: list[str]) -> None:
     file = file_with_deletion_vector(log, paths)
     if file is not None:
         raise InputError(
-            f"{found} has deletion vectors, so its files still have deleted rows ({file}): "
+            f"{table} has deletion vectors, so its files still have deleted rows ({file}): "
             "write them again without these (REORG TABLE … APPLY (PURGE))"
         )
 
 
-def _within(found: TableVersion, folder: str, path: str) -> str:
+def _within(table: TableVersion, folder: str, path: str) -> str:
     """The path of a live file; the log has it relative to the table, in URL encoding."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]*:|/", path) or ".." in unquote(path).split("/"):
         raise InputError(
-            f"{found} has files outside its folder, such as {path}, as a shallow clone has, which edgemill does not "
+            f"{table} has files outside its folder, such as {path}, as a shallow clone has, which edgemill does not "
             "read: clone it deep"
         )
     return f"{folder.rstrip('/')}/{unquote(path)}"

@@ -116,9 +116,9 @@ def refuse_parts_under(path: str, filesystem: Any, root: str, files: Iterable[st
         refuse_parts_of_tables(path, filesystem, files, names)
 
 
-def _part_of(path: str, filesystem: Any, folder: str, found: str) -> UsageError:
-    what = f"input {path!r} takes in files of the {TITLES[found]} table {path_of(filesystem, folder)}"
-    if found == "hudi":
+def _part_of(path: str, filesystem: Any, folder: str, table_format: str) -> UsageError:
+    what = f"input {path!r} takes in files of the {TITLES[table_format]} table {path_of(filesystem, folder)}"
+    if table_format == "hudi":
         return UsageError(f"{what}, some of which may be deleted; edgemill does not read Hudi tables")
     return UsageError(f"{what}, some of which may be deleted: name the table's own folder as the input")
 
@@ -180,9 +180,9 @@ def roots_in(names: Iterable[str]) -> dict[str, str]:
     roots: dict[str, str] = {}
     for name in names:
         if "/_delta_log" in name or "/.hoodie" in name or ".metadata.json" in name:  # fast: most names match none
-            found = _INSIDE.fullmatch(name)
-            if found is not None:
-                roots[found[1]] = _FOLDERS[found[2] or "metadata"]
+            match = _INSIDE.fullmatch(name)
+            if match is not None:
+                roots[match[1]] = _FOLDERS[match[2] or "metadata"]
     return roots
 
 

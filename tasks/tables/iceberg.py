@@ -52,13 +52,13 @@ def newest_metadata(names: list[str], hint: str | None = None) -> str:
     name, tells which one counts; a hint that is a number may be outdated. Raises ValueError if it is ambiguous.
     """
     files = sorted(name for name in names if METADATA.fullmatch(name))
-    numbered = {name: found for name in files if (found := _NUMBERED.fullmatch(name))}
+    numbered = {name: match for name in files if (match := _NUMBERED.fullmatch(name))}
     if len(files) == 1:
         return files[0]
-    if len(numbered) < len(files) or len({found[1] for found in numbered.values()}) > 1:
+    if len(numbered) < len(files) or len({match[1] for match in numbered.values()}) > 1:
         raise ValueError(f"its files are numbered in different ways: {', '.join(files[-4:])}")
-    newest = max(int(found[2]) for found in numbered.values())
-    candidates = [name for name, found in numbered.items() if int(found[2]) == newest]
+    newest = max(int(match[2]) for match in numbered.values())
+    candidates = [name for name, match in numbered.items() if int(match[2]) == newest]
     hinted = [name for name in files if hint in (name, name.removesuffix(".metadata.json"))]
     if hinted and hinted[0] not in candidates:
         raise ValueError(f"{_HINT} names {hinted[0]}, and {candidates[0]} is newer")
@@ -96,7 +96,7 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
             metadata = metadata or current_metadata(filesystem, folder)
             described = FromInputFile.table_metadata(io.new_input(path_of(filesystem, metadata)))
             snapshot = _snapshot(described, location, version)
-            found = TableVersion("iceberg", location, snapshot.snapshot_id)
+            table = TableVersion("iceberg", location, snapshot.snapshot_id)
             live = _live(io, snapshot)
             columns = _columns(described, snapshot, version)
     except EdgemillError:
@@ -107,11 +107,11 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
             f"the Iceberg table {location} cannot be read by pyiceberg {pyiceberg.__version__}: {reason}"
         ) from error
     for file in live:
-        _refuse_unless_whole(found, file)
+        _refuse_unless_whole(table, file)
     if not live:
-        raise InputAbsent(f"{found} has no file, so no rows")
+        raise InputAbsent(f"{table} has no file, so no rows")
     paths = {_source_path(filesystem, io.own(file.file_path)) for file in live}
-    return LiveFiles(found, tuple(sorted(paths)), columns)
+    return LiveFiles(table, tuple(sorted(paths)), columns)
 
 
 def _snapshot(described: TableMetadata, location: str, version: int | None) -> Snapshot:
@@ -150,19 +150,19 @@ def _columns(described: TableMetadata, snapshot: Snapshot, version: int | None) 
     }
 
 
-def _refuse_unless_whole(found: TableVersion, file: DataFile) -> None:
+def _refuse_unless_whole(table: TableVersion, file: DataFile) -> None:
     from pyiceberg.manifest import DataFileContent, FileFormat
 
     kinds = {DataFileContent.POSITION_DELETES: "position deletes", DataFileContent.EQUALITY_DELETES: "equality deletes"}
     if file.content in kinds:
         raise InputError(
-            f"{found} has {kinds[file.content]} ({file.file_path}), so its files still have deleted rows: "
+            f"{table} has {kinds[file.content]} ({file.file_path}), so its files still have deleted rows: "
             "write them again without these (rewrite_data_files, then rewrite_position_delete_files)"
         )
     if file.file_format != FileFormat.PARQUET:
-        raise InputError(f"{found} has files that are not Parquet: {file.file_path}; rewrite them as Parquet")
+        raise InputError(f"{table} has files that are not Parquet: {file.file_path}; rewrite them as Parquet")
     if file.key_metadata is not None:
-        raise InputError(f"{found} has encrypted files: {file.file_path}; edgemill does not read them")
+        raise InputError(f"{table} has encrypted files: {file.file_path}; edgemill does not read them")
 
 
 def _source_path(filesystem: Any, path: str) -> str:

@@ -89,7 +89,7 @@ class LiveFiles:
             if column.field_id is None:
                 continue
             ids = {field.name: _field_id(field) for field in schema}
-            if all(found is None for found in ids.values()):  # a file that another program wrote, added to the table
+            if set(ids.values()) <= {None}:  # a file that another program wrote, added to the table
                 same = name in ids and name in column.other_names
             else:
                 same = ids.get(name) == column.field_id
@@ -114,5 +114,5 @@ class LiveFiles:
 
 
 def _field_id(field: pa.Field) -> int | None:
-    found = (field.metadata or {}).get(_FIELD_ID)
-    return None if found is None else int(found)
+    written = (field.metadata or {}).get(_FIELD_ID)
+    return None if written is None else int(written)

@@ -70,7 +70,7 @@ def _combined(key: Int, weight: Float, rule: str, vertices: VertexTable) -> tupl
     key, weight = key[by], weight[by]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     counts = np.diff(starts, append=len(key))
-    found = weight[starts]
+    weight_of_pair = weight[starts]
     several = np.flatnonzero(counts > 1)
     if rule == "error" and len(several):
         one, other = divmod(int(key[starts[several[0]]]), len(vertices.ids))
@@ -78,5 +78,5 @@ def _combined(key: Int, weight: Float, rule: str, vertices: VertexTable) -> tupl
     rules: dict[str, Callable[[list[float]], float]] = {"sum": fsum, "min": min, "max": max}
     combine = rules.get(rule, fsum)
     for at in several.tolist():
-        found[at] = combine(weight[starts[at] : starts[at] + counts[at]].tolist())
-    return key[starts], found
+        weight_of_pair[at] = combine(weight[starts[at] : starts[at] + counts[at]].tolist())
+    return key[starts], weight_of_pair

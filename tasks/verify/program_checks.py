@@ -78,13 +78,13 @@ def check_similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[st
     common, d, e = edges.support.astype(np.float64), degree[edges.source], degree[edges.target]
     expected = {"jaccard": common / (d + e - common), "cosine": (common + 2) / (np.sqrt(d + 1) * np.sqrt(e + 1))}
     for name in record["edge_columns"]:
-        found, own = edges.added[name].to_numpy(), expected[name]
-        if found.dtype != np.float64:
-            raise Flaw(f"edges: {name} is {found.dtype}, not float64")
-        wrong = np.flatnonzero(~(np.abs(found - own) <= ROUNDING))
+        stored, computed = edges.added[name].to_numpy(), expected[name]
+        if stored.dtype != np.float64:
+            raise Flaw(f"edges: {name} is {stored.dtype}, not float64")
+        wrong = np.flatnonzero(~(np.abs(stored - computed) <= ROUNDING))
         if len(wrong):
             at = int(wrong[0])
-            raise Flaw(f"{edge_at(edges, vertices, at)}: {name} says {found[at]}, but is {own[at]}")
+            raise Flaw(f"{edge_at(edges, vertices, at)}: {name} says {stored[at]}, but is {computed[at]}")
 
 
 def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -121,8 +121,8 @@ def check_coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str,
         degree -= np.bincount(ends[gone], minlength=len(degree))
         kept = left[ends] & left[others]
         ends, others = ends[kept], others[kept]
-    found = _numbers(vertices, "coreness")
-    reject(found != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {found[at]}")
+    stored = _numbers(vertices, "coreness")
+    reject(stored != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {stored[at]}")
 
 
 def check_clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -140,14 +140,14 @@ def check_clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any
         for end, opposite in zip(ends, (third, other, one), strict=True):
             np.add.at(links, vertex[end], times[opposite])
     share = links / np.maximum(degree * (degree - 1), 1)
-    found = _numbers(vertices, "clustering")
-    reject(found != share, lambda at: f"vertex {vertices.name(at)} has the clustering {share[at]}, not {found[at]}")
+    stored = _numbers(vertices, "clustering")
+    reject(stored != share, lambda at: f"vertex {vertices.name(at)} has the clustering {share[at]}, not {stored[at]}")
 
 
 def check_pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """One more superstep must change ranks by less than the tolerance. With `iterations`, repeat all supersteps."""
-    found, parameters = _numbers(vertices, "pagerank"), record["parameters"]
-    damping, size = float(parameters["damping"]), len(found)
+    stored, parameters = _numbers(vertices, "pagerank"), record["parameters"]
+    damping, size = float(parameters["damping"]), len(stored)
     weight = arcs.weight if parameters.get("weighted") and arcs.weight is not None else np.ones(len(arcs.source))
     out = np.bincount(arcs.source, weight, minlength=size)
     starts = np.full(size, 1 / max(size, 1))
@@ -162,12 +162,12 @@ def check_pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any])
         return stepped
 
     if parameters["iterations"] is None:
-        expected, most = step(found), parameters["tolerance"] + ROUNDING
+        expected, most = step(stored), parameters["tolerance"] + ROUNDING
     else:
         expected, most = starts, ROUNDING
         for _ in range(record["supersteps"]):
             expected = step(expected)
-    moved = float(np.abs(expected - found).sum())
+    moved = float(np.abs(expected - stored).sum())
     if not moved <= most:
         raise Flaw(f"ranks are off by {moved:.3g} in all, over {most:.3g}")
 
@@ -197,8 +197,8 @@ def check_hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> 
         most = int(np.bincount(ends[last], minlength=size).max(initial=0))
         slack = 2 * most * parameters["tolerance"] / (sent or 1.0)
         allowed = [ROUNDING + slack * (what != last) for what in (0, 1)]
-    for name, found, own, most_off in zip(("hub", "authority"), values, expected, allowed, strict=True):
-        off = float(np.abs(found - own).sum())
+    for name, stored, wanted, most_off in zip(("hub", "authority"), values, expected, allowed, strict=True):
+        off = float(np.abs(stored - wanted).sum())
         if not off <= most_off:
             raise Flaw(f"hub and authority: {name} is off by {off:.3g} in all, over {most_off:.3g}")
 
@@ -207,9 +207,9 @@ def check_betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, An
     """No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
     all pairs at distance d, as so many vertices are between them on each shortest path.
     """
-    found, total, parameters = _numbers(vertices, "betweenness"), len(vertices.ids), record["parameters"]
-    wrong = ~(found >= 0) | (found > 0) & (vertices.degree < 2)
-    reject(wrong, lambda at: f"vertex {vertices.name(at)} has the betweenness {found[at]}")
+    stored, total, parameters = _numbers(vertices, "betweenness"), len(vertices.ids), record["parameters"]
+    wrong = ~(stored >= 0) | (stored > 0) & (vertices.degree < 2)
+    reject(wrong, lambda at: f"vertex {vertices.name(at)} has the betweenness {stored[at]}")
     _check_exact(vertices, "betweenness_error", record)
     sources = _sources(record, total)
     if len(sources) * len(arcs.source) > SEARCHED_ARCS:
@@ -217,8 +217,8 @@ def check_betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, An
     between = sum(int(np.maximum(d - 1, 0).sum()) for d in _searches(arcs.source, arcs.target, total, sources))
     pairs = max(1, (total - 1) * (total - 2)) if parameters["normalized"] else 1 if arcs.directed else 2
     scale = total / max(len(sources), 1) / pairs
-    if not abs(found.sum() - between * scale) <= 1e-9 * max(1.0, between * scale):
-        raise Flaw(f"betweenness adds up to {found.sum():.12g}, and distances to {between * scale:.12g}")
+    if not abs(stored.sum() - between * scale) <= 1e-9 * max(1.0, between * scale):
+        raise Flaw(f"betweenness adds up to {stored.sum():.12g}, and distances to {between * scale:.12g}")
 
 
 def check_all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -300,9 +300,9 @@ def check_distance_table(
         more[: len(counts)] += counts
         counts = more
         for one in np.intersect1d(some, source).tolist():
-            rows, own = source == one, searches[one]
-            reached = np.flatnonzero(own > 0)
-            if not (np.array_equal(target[rows], reached) and np.array_equal(distance[rows], own[reached])):
+            rows, searched = source == one, searches[one]
+            reached = np.flatnonzero(searched > 0)
+            if not (np.array_equal(target[rows], reached) and np.array_equal(distance[rows], searched[reached])):
                 raise Flaw(f"{name}: the distances from {vertices.name(one)} are not those of a search")
     scale = total / max(len(sources), 1)
     plot = np.array(record["facts"]["hop_plot"])
@@ -357,14 +357,14 @@ def _numbers(vertices: VertexTable, name: str) -> NDArray[Any]:
     column = vertices.added[name]
     if column.null_count:
         raise Flaw(f"vertices: {name} has {column.null_count} nulls")
-    found: NDArray[Any] = column.to_numpy()
-    return found
+    values: NDArray[Any] = column.to_numpy()
+    return values
 
 
 def _compare_ids(vertices: VertexTable, name: str, expected: Int) -> None:
-    found = positions(vertices.added[name], vertices.ids)
+    stored = positions(vertices.added[name], vertices.ids)
     reject(
-        found != expected,
+        stored != expected,
         lambda at: (
             f"vertex {vertices.name(at)} has the {name} {vertices.added[name][at].as_py()!r}, "
             f"not {vertices.name(int(expected[at]))}"
@@ -480,10 +480,10 @@ def _check_start(
 def _ids_at(vertices: VertexTable, texts: list[str]) -> list[int]:
     """The positions of typed ids in the vertex table. Raises Flaw for ids that are not there."""
     values = [parse_id(text, vertices.id_type) for text in texts]
-    found = positions(pa.array(values, vertices.ids.type), vertices.ids).tolist()
-    if -1 in found:
-        raise Flaw(f"the manifest names the vertex {texts[found.index(-1)]!r}, which the table does not have")
-    return [int(at) for at in found]
+    at_ids = positions(pa.array(values, vertices.ids.type), vertices.ids).tolist()
+    if -1 in at_ids:
+        raise Flaw(f"the manifest names the vertex {texts[at_ids.index(-1)]!r}, which the table does not have")
+    return [int(at) for at in at_ids]
 
 
 def _named(vertices: VertexTable, at: int) -> str:

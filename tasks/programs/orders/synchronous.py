@@ -173,10 +173,10 @@ class Windows:
         rows = self._all_waiting()
         self._waits[rows] = False
         self._lists, self.waiting = [], 0
-        own = self.run.rows
-        if not len(own):
+        sending = self.run.rows
+        if not len(sending):
             return rows
-        return _distinct(np.concatenate([own, rows])) if len(rows) else own
+        return _distinct(np.concatenate([sending, rows])) if len(rows) else sending
 
     def _all_waiting(self) -> Array:
         """The vertices that wait, ascending."""
@@ -221,8 +221,8 @@ def open_windows(run: BlockState, program: Program) -> Windows | None:
 
 def _edge_facts(run: BlockState) -> EdgeFacts:
     """Facts of all edges: the same for any partitioning."""
-    own = json_to_words(_share_of_facts(run.block))
-    packets = run.mirrors.exchange(own, [NO_WORDS] * run.mirrors.carrier.groups)
+    share = json_to_words(_share_of_facts(run.block))
+    packets = run.mirrors.exchange(share, [NO_WORDS] * run.mirrors.carrier.groups)
     run.exchanges += 1
     return _facts(run.block.vertices, [words_to_json(packet.common) for packet in packets])
 
@@ -253,4 +253,4 @@ def _share_of_facts(block: GraphBlock) -> _Share:
 def _facts(vertices: int, told: list[_Share]) -> EdgeFacts:
     count, total = (add_parts([shares[i] for _, _, shares in told]) for i in range(2))
     mean = total / count if count else 1.0
-    return EdgeFacts(vertices, sum(own for own, _, _ in told), mean, any(there for _, there, _ in told))
+    return EdgeFacts(vertices, sum(entries for entries, _, _ in told), mean, any(there for _, there, _ in told))
