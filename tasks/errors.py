@@ -10,6 +10,13 @@ from .storage.passwords import without_passwords
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of file systems that become OutOfRoom."""
+MOST_SHOWN = 60
+"""Most characters of a value, a word or a line of the user that a message shows."""
+
+
+def clipped(text: str) -> str:
+    """A text of the user for a message, cut after MOST_SHOWN characters."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 class EdgemillError(Exception):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
-from ..inputs.columns import is_uuid, plain_values
+from ..inputs.columns import is_uuid, plain_values, storage_values
 from . import identity
 from .display import display_id, parse_id
 from .identity import Ids
@@ -30,9 +30,7 @@ def to_internal(column: pa.ChunkedArray, id_type: pa.DataType) -> Ids:
 
     Raises Arrow's error for values that do not fit.
     """
-    column = plain_values(column)
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    column = storage_values(plain_values(column))
     if is_uuid(id_type):
         return _digits(column.cast(pa.binary(16)))
     if not pa.types.is_integer(id_type):

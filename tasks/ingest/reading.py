@@ -15,7 +15,7 @@ from ..ids import identity
 from ..ids.display import type_name
 from ..ids.id_types import to_internal, with_prefix
 from ..ids.identity import Ids
-from ..inputs.columns import plain_values
+from ..inputs.columns import plain_values, storage_values
 from ..inputs.formats.input_format import TypedFormat, format_called, is_text
 from ..inputs.formats.matrix_market import explain_matrix, matrix_batches
 from ..inputs.formats.parquet import encrypted, open_parquet
@@ -184,7 +184,7 @@ def _matching_rows(source: Source, piece: Piece, table: pa.Table) -> pa.Table:
     """The rows that meet the condition."""
     if source.where is None:
         return table
-    columns = [_storage(column) for column in table.columns]
+    columns = [storage_values(column) for column in table.columns]  # conditions cannot compare extension types
     return pa.table(columns, table.column_names).filter(source.where.expression(_constants(source, piece)))
 
 
@@ -230,13 +230,6 @@ def _unusable_weight(
 
 def _constants(source: Source, piece: Piece) -> dict[str, object]:
     return dict(source.files[piece.file].constants)
-
-
-def _storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column without extension types, which conditions cannot compare."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    return column
 
 
 def _location_of_null(source: Source, piece: Piece, ends: pa.Table, first: int) -> str:

@@ -229,6 +229,13 @@ def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([_plain(chunk) for chunk in column.chunks], kind)
 
 
+def storage_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without an extension type, such as that of UUIDs."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column
+
+
 def _plain(values: pa.Array) -> pa.Array:
     """An array of `value_type`. Arrow itself cannot take, cast or decode all of these types."""
     if isinstance(values, pa.DictionaryArray):

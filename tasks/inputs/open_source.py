@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import InputError, UsageError
-from ..where.condition import Condition, clipped, parse_where, refused
+from ..errors import InputError, UsageError, clipped
+from ..where.condition import Condition, parse_where, refused
 from ..where.expression import RowFilter, expression_of
 from .columns import (
     choose_columns,

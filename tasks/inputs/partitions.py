@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import InputError
+from ..errors import InputError, clipped
 from ..tables.live import LiveFiles
-from ..where.condition import Both, ColumnName, Compared, Condition, Constant, Like, Node, Not, clipped, refused
+from ..where.condition import Both, ColumnName, Compared, Condition, Constant, Like, Node, Not, refused
 from ..where.expression import cannot_match
 from .finding import FoundFiles
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..errors import InputError, OtherType
+from ..errors import InputError, OtherType, clipped
 from ..tables.live import TableVersion
 from ..where.expression import RowFilter
 from .formats.form import Bipartite, RowLayout, Weights
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _MIN_LINE_BYTES = 4
 """Bytes of the shortest line with two ids."""
 
-_MAX_SHOWN = 60
-"""Characters of an id that a note shows."""
 _FRACTION = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 """A number that float64 holds."""
 
@@ -320,7 +318,7 @@ def text_ids_note(where: str, value: str, column: str) -> str:
     advice = "if this is a mistake, correct it, and --set input.id_type=int64 then refuses others"
     if value.strip() != value:
         advice = "--set input.strip=true removes blanks around fields"
-    shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…"
+    shown = clipped(value)
     return (
         f"all ids are read as text, since {where} has {shown!r} in column {column!r}, "
         f"which is not how an integer is written: {advice}"

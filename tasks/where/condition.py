@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from ..errors import UsageError
+from ..errors import UsageError, clipped
 
 KEYWORDS = frozenset(("and", "or", "not", "in", "is", "null", "between", "like", "true", "false", "date", "timestamp"))
 _WORD = re.compile(
@@ -28,8 +28,6 @@ _BLANKS = re.compile(r"\s*")
 _MAX_CHARACTERS = 1_000_000
 _MAX_SHOWN = 200
 """Characters of a condition that a message shows."""
-_MAX_WORD = 60
-"""Characters of a word that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,6 @@ def refused(text: str, at: int, why: str) -> UsageError:
     shown = text[start : start + _MAX_SHOWN]
     before, after = "…" if start else "", "…" if start + _MAX_SHOWN < len(text) else ""
     return UsageError(f"input.where: {why}, at character {at + 1} of: {before}{shown}{after}")
-
-
-def clipped(text: str) -> str:
-    """A word or a value for a message."""
-    return text if len(text) <= _MAX_WORD else f"{text[:_MAX_WORD]}…"
 
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]

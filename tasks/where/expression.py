@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
+from ..errors import UsageError, clipped
 from .condition import (
     FEW_VALUES,
     MAX_COMPARISONS,
@@ -32,7 +32,6 @@ from .condition import (
     Not,
     Operator,
     Truth,
-    clipped,
     columns_of,
     refused,
 )

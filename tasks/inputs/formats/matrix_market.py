@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from ...errors import InputError
+from ...errors import InputError, clipped
 from .form import Form
 from .input_format import compression_of
 from .lines import BYTE_ORDER_MARK, LineStream, chunks_of_lines, decompressed
@@ -37,8 +37,6 @@ _SYMMETRIES = {"general", "symmetric"}
 _MOST = 2**63 - 1
 _MIN_ENTRY_BYTES = 4
 """Bytes of the shortest entry, with the end of its line."""
-_SHOWN = 60
-"""Characters of a line that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def read_matrix_head(file: Any, path: str, size: int) -> Matrix:
     found = [int(number) for number in sizes.split() if number.isdigit() and len(number) < 20]
     if len(found) != 3 or len(sizes.split()) != 3 or max(found) > _MOST:
         raise InputError(
-            f"{path}: line {lines:,} has {_clipped(sizes)}, but the numbers of rows, columns and entries stand there "
+            f"{path}: line {lines:,} has {_shown(sizes)}, but the numbers of rows, columns and entries stand there "
             "in a Matrix Market file: correct it"
         )
     rows, columns, entries = found
@@ -118,7 +116,7 @@ def _kind(path: str, line: bytes) -> tuple[str, str]:
     words = line.decode(errors="replace").lower().split()
     if len(words) != 5 or words[1] != "matrix" or words[2] not in ("coordinate", "array"):
         raise InputError(
-            f"{path}: its first line is {_clipped(line)}, but a matrix of edges begins like "
+            f"{path}: its first line is {_shown(line)}, but a matrix of edges begins like "
             "%%MatrixMarket matrix coordinate real general: correct it"
         )
     _, _, layout, field, symmetry = words
@@ -223,7 +221,7 @@ def explain_matrix(file: Any, path: str, matrix: Matrix, span: tuple[int, int | 
             number += 1
             why = _why_no_entry(line, matrix) if line.strip() else None
             if why is not None:
-                return InputError(f"{path}: line {number:,} has {_clipped(line.strip())}: {why}; correct it")
+                return InputError(f"{path}: line {number:,} has {_shown(line.strip())}: {why}; correct it")
     return None
 
 
@@ -242,6 +240,5 @@ def _why_no_entry(line: bytes, matrix: Matrix) -> str | None:
     return None
 
 
-def _clipped(line: bytes) -> str:
-    text = line.decode(errors="replace")
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+def _shown(line: bytes) -> str:
+    return repr(clipped(line.decode(errors="replace")))

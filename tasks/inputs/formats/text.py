@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 
-from ...errors import InputError, OtherType
+from ...errors import InputError, OtherType, clipped
 from ..opening import error_reason
 from .form import RowLayout
 from .input_format import compression_of
@@ -43,8 +43,6 @@ from .text_heads import (
     unclear_comment,
 )
 
-_MAX_SHOWN = 60
-"""Characters of a value or a line that a message shows."""
 _NEGATIVE_ZERO = re.compile(rb"-0\s*[,}\]]")
 _LINE_BREAK = "a quoted field that holds a line break: convert the file with another program, such as DuckDB"
 
@@ -287,7 +285,7 @@ def _rows(chunk: bytes, own: TextRange, skipped: Skipped) -> bytes:
                 if not layout.comment or (ids_are_text and is_comment_or_row(line, comment, layout.delimiter, width)):
                     raise _BadLine(line, unclear_comment(line.decode(errors="replace"), comment))
         if lines:
-            skipped.first = skipped.first or _clipped(lines[0].decode(errors="replace"))
+            skipped.first = skipped.first or clipped(lines[0].decode(errors="replace"))
             skipped.comments += len(lines)
             chunk = without_comments(chunk, comment.encode())
     return chunk
@@ -369,7 +367,7 @@ def _bad_csv(file: Any, own: TextRange, error: BaseException) -> InputError | No
     counted = re.search(r"Expected (\d+) columns, got (\d+)", text)
     if counted is None:
         return InputError(f"{own.path}: line {number:,} cannot be read: {error_reason(error)}")
-    shown = _clipped(line.decode(errors="replace"))
+    shown = clipped(line.decode(errors="replace"))
     if _is_unended(line, own.layout.delimiter):
         return InputError(f"{own.path}: line {number:,} has {_LINE_BREAK}")
     advice = attributes_in_braces(own.path, [shown.split(own.layout.delimiter)], own.layout.delimiter)
@@ -416,7 +414,7 @@ def _other_type(own: TextRange, number: int, name: str, value: str) -> InputErro
     """The error for a value that is not of the type of its column."""
     layout, kind = own.layout, dict(own.layout.types).get(name)
     is_json = layout.format == "jsonl"
-    found = f"{own.path}: line {number:,}: column {name!r} has {_clipped(value) if is_json else repr(_clipped(value))}"
+    found = f"{own.path}: line {number:,}: column {name!r} has {clipped(value) if is_json else repr(clipped(value))}"
     if name not in layout.id_columns:
         return OtherType(f"{found}, and its first rows are {kind}: correct the line", name, value)
     if is_json:
@@ -428,7 +426,3 @@ def _other_type(own: TextRange, number: int, name: str, value: str) -> InputErro
     else:
         message = f"{found}, and the ids are {kind}: correct the line"
     return OtherType(message, name, value) if layout.types_are_guessed else InputError(message)
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from ...errors import InputError
+from ...errors import InputError, clipped
 from ..opening import error_reason
 from .form import Form
 from .input_format import compression_of
@@ -44,8 +44,6 @@ WRITTEN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _USUAL_NAMES = {"src", "dst", "source", "target"}
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_MAX_SHOWN = 60
-"""Characters of a line that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -216,13 +214,9 @@ def is_comment_or_row(line: bytes, comment: str, delimiter: str, width: int) -> 
 def unclear_comment(line: str, comment: str) -> str:
     """What is wrong with a line that may be a comment or a row, and the setting that tells."""
     return (
-        f"may be a comment or a row: {_clipped(line)!r}: say --set input.comment={comment!r} if lines that begin with "
+        f"may be a comment or a row: {clipped(line)!r}: say --set input.comment={comment!r} if lines that begin with "
         f'{comment!r} are comments, or --set input.comment="" if there are no comments'
     )
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 def attributes_in_braces(path: str, rows: Sequence[Sequence[str]], delimiter: str) -> str | None:
@@ -255,7 +249,7 @@ def _delimiter(path: str, lines: Sequence[str], format: str) -> str:
             raise InputError(f"{path} has {advice}")
     if compared and not any(delimiter in line for line in compared for delimiter in _DELIMITERS):
         raise InputError(
-            f"{path}: no tab, comma, semicolon, bar or space divides fields, as in {_clipped(compared[0])!r}: name "
+            f"{path}: no tab, comma, semicolon, bar or space divides fields, as in {clipped(compared[0])!r}: name "
             "the character that does, with --set input.delimiter=…, or convert the file"
         )
     return ","

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ids import order
 from ..program import Array, Totals
 from ..words import json_to_words, words_to_json
 from .state import BlockState
@@ -80,4 +81,4 @@ def _by_priority(run: BlockState) -> tuple[Array, Array]:
 
 def _union(rows: list[Array]) -> Array:
     """The distinct rows, ascending."""
-    return rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows))
+    return rows[0] if len(rows) == 1 else order.distinct(np.concatenate(rows))

@@ -24,6 +24,7 @@ from .... import kernels
 from ....kernels.chunked import ChunkedRows
 from ....kernels.cpu.programs.shortest_paths import next_bound
 from ...device import place_like
+from ...ids import order
 from ..block import GraphBlock
 from ..program import Array, EdgeFacts, Program, Totals
 from ..totals import Part, add_parts, parts_of
@@ -176,7 +177,7 @@ class Windows:
         sending = self.run.rows
         if not len(sending):
             return rows
-        return _distinct(np.concatenate([sending, rows])) if len(rows) else sending
+        return order.distinct(np.concatenate([sending, rows])) if len(rows) else sending
 
     def _all_waiting(self) -> Array:
         """The vertices that wait, ascending."""
@@ -185,7 +186,7 @@ class Windows:
             rows: Array = np.flatnonzero(self._waits).astype(np.int32)
         elif listed:
             rows = np.concatenate(self._lists)
-            rows = _distinct(rows[self._waits[rows]])
+            rows = order.distinct(rows[self._waits[rows]])
         else:
             rows = self.run.rows[:0]
         self._lists = [rows]
@@ -197,14 +198,6 @@ class Windows:
         if priority is None:
             run.calls.refuse("priority", run.vertices().at(rows), "returns None, and the program has a `window`")
         return priority
-
-
-def _distinct(rows: Array) -> Array:
-    """The distinct rows, ascending. Sorts: `np.unique` of NumPy hashes, which takes three times as long."""
-    ordered = np.sort(rows)
-    kept = np.ones_like(ordered, np.bool_)
-    kept[1:] = ordered[1:] != ordered[:-1]
-    return ordered[kept]
 
 
 def open_windows(run: BlockState, program: Program) -> Windows | None:
