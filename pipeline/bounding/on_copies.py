@@ -16,7 +16,7 @@ from ...tasks.bands.sums import WorkerSums
 from ...tasks.bound.bisection import Halves, bisection_intervals, halve_bands, start_halves
 from ...tasks.bound.fixpoint import Bounds, Operator, fixpoint_intervals, lower_bounds, start_bounds
 from ...tasks.bound.intervals import Intervals
-from ...tasks.bound.shared import Iteration
+from ...tasks.bound.iterations import Iteration
 from ...tasks.graph import Subgraph
 from ..cluster.carriers import Communicator
 from ..cluster.engine import Future

@@ -24,7 +24,7 @@ from ...kernels.graph import UNCOUNTED, IntArray, LongArray, Topology
 from ..bands.sums import WorkerSums
 from ..graph import Subgraph
 from .intervals import Intervals, intervals
-from .shared import Clock, Iterated, Iteration, Progress, any_passed, record
+from .iterations import Clock, Iterated, Iteration, Progress, any_passed, record
 
 
 @dataclass(frozen=True)

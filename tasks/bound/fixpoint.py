@@ -18,7 +18,7 @@ from ..bands.sums import WorkerSums
 from ..graph import Subgraph
 from .bisection import highest_lambda
 from .intervals import Intervals, intervals
-from .shared import Clock, Iterated, Iteration, Progress, any_passed, record, share_of
+from .iterations import Clock, Iterated, Iteration, Progress, any_passed, record, share_of
 
 Operator = Literal["hindex", "tridn"]
 """How a bound is lowered: to the h-index of its triangles, or by one."""

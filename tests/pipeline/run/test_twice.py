@@ -171,7 +171,7 @@ def named(rows: Path, folder: Path) -> Path:
 
 
 def test_every_task_twice(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.tasks.bound.shared._now", lambda: 0.0)  # iterations tell how long they took
+    monkeypatch.setattr("edgemill.tasks.bound.iterations._now", lambda: 0.0)  # iterations tell how long they took
     start = engine.Engine._start
     seen: dict[str, int] = {}
     differ: list[str] = []

@@ -26,8 +26,8 @@ from edgemill.tasks.bands.peeling import BandState
 from edgemill.tasks.bands.remainder import HandedOver
 from edgemill.tasks.bound.bisection import Halves
 from edgemill.tasks.bound.fixpoint import Bounds
+from edgemill.tasks.bound.iterations import record
 from edgemill.tasks.bound.peel import Peeled
-from edgemill.tasks.bound.shared import record
 from edgemill.tasks.checkpoint_values import TYPES, restore, store
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.graph import Subgraph, WholeGraph

@@ -1,4 +1,4 @@
-"""What the methods for study have in common: shares of the edges, cut-edge messages, and a record of each iteration.
+"""Iterations of the methods for study: the record of each one, the shares of the workers, and when they end.
 
 Every worker holds a copy of the graph and the same bounds. An iteration evaluates edges; the share of one worker is its
 *partition*. Each worker sends the others the values that it lowered, and by how much: these are the *cut-edge
