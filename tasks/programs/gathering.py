@@ -58,7 +58,7 @@ PUSH_FACTOR = 16
 rows are read.
 """
 VALUE_FACTOR = 1
-"""The same on the CPU for values: then a row is read to its end, and for `first` only up to a sender."""
+"""PUSH_FACTOR on the CPU for programs that combine values: they read a row to its end, `first` only up to a sender."""
 SCAN_ENTRIES = 4
 """To look at a row that does not receive takes the time of this many entries in PUSH_FACTOR."""
 SAMPLED = 2**14
@@ -185,7 +185,9 @@ class GatherChanged(Gatherer):
         return self._pull(vertices, receiving, position, received)
 
     def _entries_of(self, position: IntArray) -> int:
-        """About how many entries have these sources. Only the direction depends on it, and so no result."""
+        """About how many entries have these sources. It decides only between push and pull, which give the same
+        result.
+        """
         apart = 1 if self.on_device else max(1, len(position) // SAMPLED)
         sampled = position[::apart]
         return gathers.count_selected(self.transpose(), sampled) * len(position) // max(len(sampled), 1)

@@ -25,7 +25,7 @@ from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges, BucketIds
 
 FEW = 2**14
-"""At most so many edges are searched for without kernels. It takes 30 passes over arrays of their number."""
+"""Up to so many edges are searched by NumPy, without kernels. It takes 30 passes over arrays of this length."""
 
 
 def rows_before(edges: Topology, some: Topology) -> NDArray[np.int64]:

@@ -173,9 +173,12 @@ def check_pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any])
 
 
 def check_hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """The values of the last superstep follow from the others. These follow from them but for what the tolerance
-    allows: twice what hubs or authorities that changed by it send, as a share of what all send. With `iterations`,
-    repeat all supersteps.
+    """Compute hubs from authorities and authorities from hubs, and compare both with the result.
+
+    The values of the last superstep must be those computed from the other ones. The other ones may differ from those
+    computed by what the tolerance allows: a change of the values by the tolerance changes what a vertex receives by at
+    most its largest number of edges times that, and the share of all by at most twice as much. With `iterations`,
+    repeat all supersteps instead.
     """
     size, steps, parameters = len(vertices.ids), record["supersteps"], record["parameters"]
     ends, values = (arcs.source, arcs.target), [_numbers(vertices, "hub"), _numbers(vertices, "authority")]
@@ -204,8 +207,10 @@ def check_hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> 
 
 
 def check_betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
-    all pairs at distance d, as so many vertices are between them on each shortest path.
+    """Check the zeros and the sum of betweenness.
+
+    No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
+    all pairs of vertices at distance d, since each of their shortest paths has d - 1 vertices between the two.
     """
     stored, total, parameters = _numbers(vertices, "betweenness"), len(vertices.ids), record["parameters"]
     wrong = ~(stored >= 0) | (stored > 0) & (vertices.degree < 2)
@@ -312,7 +317,7 @@ def check_distance_table(
 
 
 def _check_exact(vertices: VertexTable, name: str, record: Mapping[str, Any]) -> None:
-    """With all vertices as sources, nothing is estimated."""
+    """Check that errors are 0 if all vertices are sources, as nothing is estimated then."""
     error = _numbers(vertices, name)
     if record["facts"]["sources"] == len(vertices.ids):
         reject(error != 0, lambda at: f"vertex {vertices.name(at)} has the {name} {error[at]}, not 0")
@@ -433,9 +438,9 @@ def check_shortest_paths(arcs: Arcs, vertices: VertexTable, record: Mapping[str,
 
 
 def check_strong_components(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Strong components: a component has the smallest id in it. All its vertices are reached from that one, and reach
-    it, by edges within the component. The other edges have no circle: removing components without in-edges removes
-    all. Raises Flaw.
+    """Strong components: a component is named by its smallest vertex, which reaches all its vertices and is reached by
+    all of them, over edges within the component. The edges between components have no circle: removing components
+    without in-edges again and again removes all. Raises Flaw.
     """
     label = positions(vertices.added["strong_component"], vertices.ids)
     number = np.arange(len(label))

@@ -32,7 +32,7 @@ _DOUBLE = 5
 _BYTES, _FIXED_BYTES = 6, 7
 """Numbers of the physical types BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY."""
 _REPEATING = {0, 3, 4, 6}
-"""Encodings in which a text takes at least its own bytes each time it occurs, and those of levels."""
+"""Encodings in which a text takes at least its own bytes each time it occurs, and the encodings of levels."""
 _UUID_BYTES, _UUID_TEXT = 16, 32
 """Bytes of a UUID, and of its digits."""
 

@@ -220,7 +220,9 @@ def unclear_comment(line: str, comment: str) -> str:
 
 
 def attributes_in_braces(path: str, rows: Sequence[Sequence[str]], delimiter: str) -> str | None:
-    """What to do about attributes of edges as NetworkX writes them, if the delimiter divides them; None without."""
+    """What to do about edge attributes in braces, as NetworkX writes them, which the delimiter divides; None without
+    any.
+    """
     for row in rows:
         begins = next((field for field in row[2:] if field.startswith("{")), None)
         if begins is not None and not begins.endswith("}") and row[-1].endswith("}"):

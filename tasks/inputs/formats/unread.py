@@ -240,7 +240,7 @@ _TESTS: Mapping[str, Callable[[Sequence[bytes]], bool]] = {
     "sparse6": lambda lines: lines[0].startswith(b">>sparse6<<"),
     "node-link JSON": _is_node_link,
 }
-"""Graph format → a test of the first lines of a file, without blanks around them and empty ones; there is one."""
+"""Graph format → a test of the first lines of a file: at least one, stripped of blanks, and none of them empty."""
 
 
 def _is_metis(head: bytes, whole: bool) -> bool:

@@ -79,7 +79,7 @@ class SourceSample:
 
     @property
     def scale(self) -> float:
-        """What turns a sum over the sources into an estimate of the sum over all vertices; 1 for all."""
+        """The factor from a sum over the sources to an estimate of the sum over all vertices; 1 if all are sources."""
         return self.total / max(len(self.sources), 1)
 
     def half_width(self, total: Any, squares: Any) -> Any:

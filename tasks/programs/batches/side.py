@@ -18,8 +18,8 @@ from ..mirrors import Mirrors, reversed_block
 from ..words import NO_WORDS, pack, unpack
 
 MARK_FACTOR = 16
-"""One thread looks for the rows that a level reaches if its vertices have fewer than one in MARK_FACTOR of the entries
-that are left. Otherwise threads read all rows that are left.
+"""If the vertices of a level have fewer than 1 / MARK_FACTOR of the remaining entries, one thread marks the rows that
+the level reaches. Otherwise threads read all remaining rows.
 """
 
 ALL_BITS = np.uint64(2**64 - 1)

@@ -96,7 +96,7 @@ class ShardOnGpu(SizedArrays):
     way: str = MAILBOXES
     """The transport of the messages, by its name."""
     why: str = ""
-    """Why threads relayed messages instead of kernels; empty if kernels sent them or were not asked for."""
+    """Why threads relayed messages although kernels were to send them; empty if there is no such reason."""
 
     @property
     def sums(self) -> ShardSums:

@@ -285,7 +285,7 @@ class OpenTransport:
     threads: Sequence[TransportThread]
     """Threads that relay messages or exchange heartbeats."""
     why: str = ""
-    """Why threads relay messages instead of kernels; empty if kernels send them or were not asked for."""
+    """Why threads relay messages although kernels were to send them; empty if there is no such reason."""
 
 
 def open_transport(
