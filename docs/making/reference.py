@@ -36,7 +36,7 @@ DOCS = Path(__file__).resolve().parents[1]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PAGE = re.compile(r"docs/([\w-]+)\.md")
 KINDS: Mapping[object, str] = {
-    bool: "`true` or `false`",
+    bool: "`true`/`false`",
     int: "whole number",
     float: "number",
     str: "text",
@@ -45,9 +45,9 @@ KINDS: Mapping[object, str] = {
 }
 
 
-Row = tuple[str, str, str]
-LIKE_RUN = ("edgemill estimate", "edgemill plan")
-"""Commands that take the options of `edgemill run`."""
+Row = tuple[str, str]
+LIKE_RUN = 5
+"""A command that has so many options of `edgemill run` refers to it."""
 
 
 def settings() -> str:
@@ -118,7 +118,10 @@ def result_columns(columns: Sequence[ResultColumn], *when: str) -> str:
 
 
 def _kind(field: FieldInfo) -> str:
-    kind = " or ".join(_kinds(field.annotation))
+    """The types that a setting takes; that its default is null says that it takes null."""
+    by_default = field.get_default(call_default_factory=True)
+    kinds = dict.fromkeys(_kinds(field.annotation))
+    kind = " or ".join(own for own in kinds if own != KINDS[types.NoneType] or by_default is not None)
     for limit in field.metadata:
         match limit:
             case Ge(ge=least):
@@ -153,24 +156,30 @@ def commands() -> str:
     return "\n\n".join(_commands(cli.edgemill, "edgemill"))
 
 
-def _commands(command: click.Command, name: str, listed: Sequence[Row] = ()) -> Iterator[str]:
-    """A section for the command and each command of its group, without the options that are `listed` elsewhere."""
+def _commands(command: click.Command, name: str, shared: Sequence[Row] = ()) -> Iterator[str]:
+    """A section for the command and each command of its group, without options `shared` by all of these."""
     context = click.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    parts = [f"## `{name}`", f"```text\n{usage}\n```", _plain(cleandoc(command.help or ""))]
-    rows = _options(command)
-    if name in LIKE_RUN:
-        listed = _options(cli.edgemill.commands["run"])
-        lacking = " and ".join(names for names, *_ in listed if names not in {own for own, *_ in rows})
-        parts.append(f"Its options are those of [`edgemill run`](#edgemill-run), without {lacking}.")
+    about = cleandoc(command.help or "")
+    parts = [f"## `{name}`", f"`{usage}`", _plain(about.partition("\n\n")[0] if command is cli.edgemill else about)]
+    rows = [row for row in _options(command) if row not in shared]
+    of_run = [] if name == "edgemill run" else _options(cli.edgemill.commands["run"])
+    same = [row for row in rows if row in of_run]
+    if len(same) >= LIKE_RUN:
+        lacking = " and ".join(names for names, _ in of_run if names not in {own for own, _ in rows})
+        which = ", ".join(names for names, _ in same)
+        which = f"without {lacking}" if len(lacking) < len(which) else f"these: {which}"
+        parts.append(f"Its options are those of [`edgemill run`](#edgemill-run), {which}.")
+        rows = [row for row in rows if row not in same]
+    if rows:
+        parts.append(_list(rows))
     inner = command.commands if isinstance(command, click.Group) else {}
     options = [_options(one) for one in inner.values()]
-    shared = [row for row in options[0] if all(row in own for own in options)] if options else []
-    if rows := [*(row for row in rows if row not in listed), *shared]:
-        parts.append(_table(("option" + " of each command" * bool(shared), "default", "meaning"), rows))
+    if of_each := [row for row in options[0] if all(row in own for own in options)] if options else []:
+        parts.append(f"Options of each:\n\n{_list(of_each)}")
     yield "\n\n".join(parts)
     for own in sorted(inner):
-        yield from _commands(inner[own], f"{name} {own}", shared)
+        yield from _commands(inner[own], f"{name} {own}", of_each)
 
 
 def _options(command: click.Command) -> list[Row]:
@@ -188,8 +197,12 @@ def _option(option: click.Option) -> Row:
                 option.metavar or {"integer": "N", "float": "X"}.get(kind.name.removesuffix(" range"), "TEXT")
             )
     names = ", ".join(f"`{one}{value}`" for one in option.opts)
-    default = "required" if option.required else f"`{option.default}`" if option.show_default else ""
-    return names, default, _plain(option.help or "")
+    default = "required" if option.required else f"default `{option.default}`" if option.show_default else ""
+    return f"{names} ({default})" if default else names, _plain(option.help or "")
+
+
+def _list(rows: Iterable[Row]) -> str:
+    return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in rows)
 
 
 def _plain(text: str) -> str:
@@ -219,15 +232,22 @@ def _with_code_of_its_own(kind: type[errors.EdgemillError]) -> Iterator[type[err
 
 
 def record() -> str:
-    """The keys of manifest.json."""
+    """The keys of manifest.json. Keys of one object that need no explanation share a line."""
     schema = manifest.Manifest.model_json_schema(by_alias=True)
-    return _table(("key", "type", "meaning"), list(_keys(schema, manifest.Manifest, schema["$defs"], "", {})))
+    rows: list[Row] = []
+    for prefix, name, about in _keys(schema, manifest.Manifest, schema["$defs"], "", {}):
+        before, earlier = rows[-1] if rows else ("", "")
+        if not about and not earlier and before.startswith(f"`{prefix}") and "." not in name.removeprefix(f"`{prefix}"):
+            rows[-1] = f"{before}, {name}", ""
+        else:
+            rows.append((name, about))
+    return _list(rows)
 
 
 def _keys(
     schema: Mapping[str, Any], model: Any, inner: Mapping[str, Any], prefix: str, listed: dict[str, str]
-) -> Iterator[Row]:
-    """A row for each key. Objects whose keys are `listed` under another key refer to it."""
+) -> Iterator[tuple[str, str, str]]:
+    """Prefix, name with type, and meaning of each key. An object `listed` under another key refers to it."""
     known = field_docstrings(model)
     fields = {field.alias: name for name, field in getattr(model, "model_fields", {}).items() if field.alias}
     for name, field in schema["properties"].items():
@@ -240,7 +260,7 @@ def _keys(
         about = known.get(fields.get(name, name)) or named.get("description", "").replace("\n", " ")
         if reference in listed:
             about += f" Its keys are those of `{listed[reference]}`."
-        yield f"`{prefix}{name}`", f"list of {kind}s" if many else kind, about
+        yield prefix, f"`{prefix}{name}` ({f'list of {kind}s' if many else kind})", about
         if reference and reference not in listed:
             listed[reference] = f"{prefix}{name}"
             inside = f"{prefix}{name}{'[]' if many else ''}."
