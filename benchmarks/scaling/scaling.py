@@ -1,4 +1,4 @@
-"""The model of docs/scaling.md: fits it to what was measured and counted, and prints the tables of that page.
+"""The model of docs/scaling.md: fits it to what was measured and counted, and prints its constants and its tables.
 
     python -m benchmarks scaling --write docs/scaling.md --pictures docs/scaling
 
@@ -20,7 +20,7 @@ from .machines import Machines
 from .model import fit_model
 from .pictures import pictures
 from .points import read_counts, read_points
-from .tables import tables
+from .tables import details, tables
 
 FOLDER = ROOT / "docs" / "scaling"
 
@@ -40,7 +40,7 @@ def report(options: argparse.Namespace) -> None:
     points, counts = read_points(options.folder / "measured.csv"), read_counts(options.folder / "shards.csv")
     model = fit_model(points, counts)
     found = tables(model, points, machines)
-    for title, text in found.items():
+    for title, text in (found | details(model, machines)).items():
         print(f"{title}:\n\n{text}\n")
     if options.write:
         write_page(options.write, found)

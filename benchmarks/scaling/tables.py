@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md."""
+"""The tables of docs/scaling.md, and those that say how the model was fitted."""
 
 from __future__ import annotations
 
@@ -23,18 +23,24 @@ FEW_NODES = 4
 
 
 def tables(model: Model, points: Sequence[Point], machines: Machines) -> dict[str, str]:
-    """Title → table."""
+    """Title → table, for the page."""
     return {
         "Bytes, at 100 G edges": _bytes(model, machines),
-        "Constants": _constants(model),
-        "Curves": _curves(model),
         "Taken from the counts": _ranges(model),
         "Checked": _checked(model, points),
         "Memory, GB a GPU": _memory(model, machines),
         "Where terms break, G edges": _limits(model, machines),
-        "Exchanges and tasks, at 100 G edges": _exchanges(model, machines),
         "Remedies, s at 100 G edges": _remedies(model, machines),
         "The present code, s": _present(model, machines),
+    }
+
+
+def details(model: Model, machines: Machines) -> dict[str, str]:
+    """Title → table, for who checks the model: they are printed, and not on the page."""
+    return {
+        "Constants": _constants(model),
+        "Curves": _curves(model),
+        "Exchanges and tasks, at 100 G edges": _exchanges(model, machines),
     }
 
 
