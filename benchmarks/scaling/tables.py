@@ -26,7 +26,6 @@ def tables(model: Model, points: Sequence[Point], machines: Machines) -> dict[st
     """Title → table, for the page."""
     return {
         "Bytes, at 100 G edges": _bytes(model, machines),
-        "Taken from the counts": _ranges(model),
         "Checked": _checked(model, points),
         "Memory, GB a GPU": _memory(model, machines),
         "Where terms break, G edges": _limits(model, machines),
@@ -40,6 +39,7 @@ def details(model: Model, machines: Machines) -> dict[str, str]:
     return {
         "Constants": _constants(model),
         "Curves": _curves(model),
+        "Taken from the counts": _ranges(model),
         "Exchanges and tasks, at 100 G edges": _exchanges(model, machines),
     }
 

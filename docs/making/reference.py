@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 from operator import attrgetter
 from pathlib import Path
@@ -153,16 +153,22 @@ def _default(field: FieldInfo) -> str:
 
 def commands() -> str:
     """All commands with their arguments and options."""
-    return "\n\n".join(_commands(cli.edgemill, "edgemill"))
+    return "\n\n".join(_command(one, name) for name, one in _named(cli.edgemill, "edgemill"))
 
 
-def _commands(command: click.Command, name: str, shared: Sequence[Row] = ()) -> Iterator[str]:
-    """A section for the command and each command of its group, without options `shared` by all of these."""
+def _named(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, group
+    for own in sorted(group.commands):
+        yield f"{name} {own}", group.commands[own]
+
+
+def _command(command: click.Command, name: str) -> str:
+    """A section for a command. Commands of a group have a line each."""
     context = click.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     about = cleandoc(command.help or "")
     parts = [f"## `{name}`", f"`{usage}`", _plain(about.partition("\n\n")[0] if command is cli.edgemill else about)]
-    rows = [row for row in _options(command) if row not in shared]
+    rows = _options(command)
     of_run = [] if name == "edgemill run" else _options(cli.edgemill.commands["run"])
     same = [row for row in rows if row in of_run]
     if len(same) >= LIKE_RUN:
@@ -173,13 +179,25 @@ def _commands(command: click.Command, name: str, shared: Sequence[Row] = ()) -> 
         rows = [row for row in rows if row not in same]
     if rows:
         parts.append(_list(rows))
-    inner = command.commands if isinstance(command, click.Group) else {}
-    options = [_options(one) for one in inner.values()]
-    if of_each := [row for row in options[0] if all(row in own for own in options)] if options else []:
-        parts.append(f"Options of each:\n\n{_list(of_each)}")
-    yield "\n\n".join(parts)
-    for own in sorted(inner):
-        yield from _commands(inner[own], f"{name} {own}", of_each)
+    if isinstance(command, click.Group) and command is not cli.edgemill:
+        options = [_options(one) for one in command.commands.values()]
+        of_each = [row for row in options[0] if all(row in own for own in options)]
+        own = [
+            (f"`{_line(one, f'{name} {key}', of_each)}`", one.help or "")
+            for key, one in sorted(command.commands.items())
+        ]
+        parts += [_list(own), f"Options of each:\n\n{_list(of_each)}"]
+    return "\n\n".join(parts)
+
+
+def _line(command: click.Command, name: str, known: Collection[Row]) -> str:
+    """A command with its options but the `known` ones; those in brackets may be left out."""
+    words = [name]
+    for one in command.params:
+        if isinstance(one, click.Option) and one.name != "debug" and _option(one) not in known:
+            word = one.opts[0] + _value(one)
+            words.append(word if one.required else f"[{word}{f'={one.default}' if one.show_default else ''}]")
+    return " ".join(words)
 
 
 def _options(command: click.Command) -> list[Row]:
@@ -187,18 +205,20 @@ def _options(command: click.Command) -> list[Row]:
 
 
 def _option(option: click.Option) -> Row:
-    match option.type:
-        case _ if option.is_flag:
-            value = ""
-        case click.Choice(choices=choices):
-            value = " " + "|".join(map(str, choices))
-        case kind:
-            value = " " + (
-                option.metavar or {"integer": "N", "float": "X"}.get(kind.name.removesuffix(" range"), "TEXT")
-            )
-    names = ", ".join(f"`{one}{value}`" for one in option.opts)
+    names = ", ".join(f"`{one}{_value(option)}`" for one in option.opts)
     default = "required" if option.required else f"default `{option.default}`" if option.show_default else ""
     return f"{names} ({default})" if default else names, _plain(option.help or "")
+
+
+def _value(option: click.Option) -> str:
+    match option.type:
+        case _ if option.is_flag:
+            return ""
+        case click.Choice(choices=choices):
+            return " " + "|".join(map(str, choices))
+        case kind:
+            name = kind.name.removesuffix(" range")
+            return " " + (option.metavar or {"integer": "N", "float": "X"}.get(name, "TEXT"))
 
 
 def _list(rows: Iterable[Row]) -> str:
