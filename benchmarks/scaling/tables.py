@@ -27,7 +27,6 @@ def tables(model: Model, points: Sequence[Point], machines: Machines) -> dict[st
     return {
         "Bytes, at 100 G edges": _bytes(model, machines),
         "Checked": _checked(model, points),
-        "Memory, GB a GPU": _memory(model, machines),
         "Where terms break, G edges": _limits(model, machines),
         "Remedies, s at 100 G edges": _remedies(model, machines),
         "The present code, s": _present(model, machines),
@@ -40,6 +39,7 @@ def details(model: Model, machines: Machines) -> dict[str, str]:
         "Constants": _constants(model),
         "Curves": _curves(model),
         "Taken from the counts": _ranges(model),
+        "Memory, GB a GPU": _memory(model, machines),
         "Exchanges and tasks, at 100 G edges": _exchanges(model, machines),
     }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import log10
@@ -248,17 +248,18 @@ def made(table: Table, figures: Sequence[Mapping[str, str]]) -> str:
                     names.append(words[0])
         lines.append("| " + " | ".join(words) + " |")
     alone = len(sources) == 1
+    columns = {one.about for row in table.rows for one in row if isinstance(one, Cell)}
     told = [
-        f"- {'' if alone else _of(about) + ': '}`{command}`. {machine}, {_day(day)}."
+        f"- {'' if alone else _of(about, columns) + ': '}`{command}`. {machine}, {_day(day)}."
         for (command, machine, day), about in sources.items()
     ]
     return "\n".join([*lines, "", *told])
 
 
-def _of(about: Mapping[str, Sequence[str]]) -> str:
-    """The figures that a command gave, by row and column."""
+def _of(about: Mapping[str, Sequence[str]], every: Collection[str]) -> str:
+    """The figures that a command gave, by row, and by column unless they are of `every` column."""
     if len({tuple(names) for names in about.values()}) == 1:
-        columns = [column for column in about if column]
+        columns = [column for column in about if column and about.keys() != every]
         return ", ".join(next(iter(about.values()))) + (f" ({', '.join(columns)})" if columns else "")
     return "; ".join(f"{', '.join(names)} ({column})" for column, names in about.items())
 

@@ -169,6 +169,10 @@ def _command(command: click.Command, name: str) -> str:
     about = cleandoc(command.help or "")
     parts = [f"## `{name}`", f"`{usage}`", _plain(about.partition("\n\n")[0] if command is cli.edgemill else about)]
     rows = _options(command)
+    if name == "edgemill run":
+        flags = [names for names, _ in _options(command, SHORT_NAMES)]
+        parts.append(f"Flags of [settings](settings.md), explained there: {', '.join(flags)}.")
+        rows = [row for row in rows if row[0] not in flags]
     of_run = [] if name == "edgemill run" else _options(cli.edgemill.commands["run"])
     same = [row for row in rows if row in of_run]
     if len(same) >= LIKE_RUN:
@@ -200,8 +204,10 @@ def _line(command: click.Command, name: str, known: Collection[Row]) -> str:
     return " ".join(words)
 
 
-def _options(command: click.Command) -> list[Row]:
-    return [_option(one) for one in command.params if isinstance(one, click.Option) and one.name != "debug"]
+def _options(command: click.Command, names: Collection[str] | None = None) -> list[Row]:
+    """A row for each option, or for those of `names`."""
+    options = [one for one in command.params if isinstance(one, click.Option) and one.name != "debug"]
+    return [_option(one) for one in options if names is None or one.name in names]
 
 
 def _option(option: click.Option) -> Row:
@@ -222,7 +228,7 @@ def _value(option: click.Option) -> str:
 
 
 def _list(rows: Iterable[Row]) -> str:
-    return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in rows)
+    return "\n".join(f"- {name}: {' '.join(meaning.split())}" if meaning else f"- {name}" for name, meaning in rows)
 
 
 def _plain(text: str) -> str:
@@ -280,11 +286,12 @@ def _keys(
         about = known.get(fields.get(name, name)) or named.get("description", "").replace("\n", " ")
         if reference in listed:
             about += f" Its keys are those of `{listed[reference]}`."
-        yield prefix, f"`{prefix}{name}` ({f'list of {kind}s' if many else kind})", about
-        if reference and reference not in listed:
+        inside = reference and reference not in listed
+        yield prefix, f"`{prefix}{name}`" + ("" if inside else f" ({f'list of {kind}s' if many else kind})"), about
+        if inside:
             listed[reference] = f"{prefix}{name}"
-            inside = f"{prefix}{name}{'[]' if many else ''}."
-            yield from _keys(named, getattr(manifest, reference), inner, inside, listed)
+            below = f"{prefix}{name}{'[]' if many else ''}."
+            yield from _keys(named, getattr(manifest, reference), inner, below, listed)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
