@@ -81,7 +81,7 @@ class PlanRecord(Record):
     """What the plan expected before the run."""
 
     rows_looked_at: int
-    """Rows in the sample. 0 if one partition holds any graph of this size: `edges` and `vertices` are upper limits."""
+    """Rows in the sample; if 0, `edges` and `vertices` are upper limits."""
     edges: int
     vertices: int
     worker_bytes: int
@@ -99,10 +99,9 @@ class PlanRecord(Record):
 
 
 class StageRecord(Record):
-    """Wall time of one stage, without the stages within it: `keep` and `restore` may run within `bound`.
+    """Wall time of a stage, without stages within it, as `keep` within `bound`.
 
-    Every task belongs to one stage. The sum lacks the time to load code, to start workers and to inspect the input,
-    and stages that a lost worker ended.
+    The sum lacks the time to load code, to start workers and to inspect the input.
     """
 
     stage: str
@@ -119,7 +118,7 @@ class ProgramRecord(Record):
     """Columns that it added to the table of vertices."""
     supersteps: int
     converged: bool
-    """Whether it reached its tolerance, or made the number of supersteps that it was to make."""
+    """Whether it ended by itself."""
     moved: float
     """Sum of all changes in the last superstep, or the number of vertices that changed."""
     groups: int
@@ -178,9 +177,9 @@ class InputFile(Record):
     path: str
     bytes: int
     rows: int | None
-    """Null except for Parquet: other formats do not tell how many rows they have before they are read."""
+    """Null except for Parquet."""
     sha256: str | None = None
-    """Digest of the file; null unless it is on a disk and the next night may start from the result."""
+    """Null unless the file is on a disk and the next night may start from the result."""
 
 
 class TableRecord(Record):
@@ -219,7 +218,7 @@ class WhereRecord(Record):
     types: dict[str, str]
     """Arrow types of the columns in the condition."""
     files_left_out: int
-    """Files that were not read, since their paths exclude a match; `counts.filtered` counts rows of the other files."""
+    """Files that were not read, since their paths exclude a match."""
 
 
 class VerticesRecord(Record):
@@ -276,7 +275,7 @@ class InputRecord(Record):
 
     files: list[InputFile]
     id_type: str
-    """Arrow type of the ids, in the input and in the result; `uuid` is the UUID type of Arrow and Parquet."""
+    """Arrow type of the ids, in the input and in the result, such as `int64` or `uuid`."""
     source_column: str
     target_column: str
     fingerprint: str | None = None
@@ -344,8 +343,7 @@ class ShardsRecord(Record):
     busiest: float
     """Row entries that the busiest shard read, over the mean of all shards."""
     handed_over: int = 0
-    """Edges that were left when shards stopped, as a worker could hold all of these: bands followed, or one worker
-    peeled them alone. 0 if shards peeled to the end.
+    """Edges that were left when shards stopped, since a worker could hold them; 0 if shards peeled to the end.
     """
 
 
@@ -440,9 +438,7 @@ class LambdaRecord(Record):
     histogram: list[tuple[Int64, Int64]]
     """Pairs of λ and its number of edges, ascending."""
     vertices: list[tuple[Int64, Int64]] | None = None
-    """Pairs of λ and the number of vertices whose highest λ it is, ascending; without vertices that have no edge. Null
-    in results of earlier releases.
-    """
+    """The same of vertices with edges, by their highest λ. Null in results of earlier releases."""
 
 
 class DenseRecord(Record):
@@ -479,7 +475,7 @@ class TracksRecord(Record):
     next: int
     """A number above all tracks of this result and of earlier results of its series."""
     refused: EarlierRecord | None = None
-    """The result of the night before if its tracks could not be continued; its run is empty if it cannot be read."""
+    """The result of the night before if its tracks could not be continued."""
 
 
 class UpdateRecord(Record):
@@ -515,7 +511,7 @@ class UpdateRecord(Record):
     triangles: int = 0
     """Triangles that the update looked at, also if it was given up."""
     expected: int | None = None
-    """Work in triangles that samples of the changed edges told of before; null if none was replayed."""
+    """Work in triangles, by samples of the changed edges; null without samples."""
     files_kept: int = 0
     """Files that are those of the earlier result."""
 
