@@ -1,6 +1,6 @@
 """Projected memory on GPUs of shards, and of one partition in compact rows.
 
-docs/shards.md, "On GPUs", lists the bytes of shards by purpose. docs/one-gpu.md lists those of compact rows.
+docs/shards.md, "On GPUs", and docs/one-gpu.md have what a user needs of it.
 
 A shard stores the edges that have an end of its class. Each such edge is one half; an edge whose ends are both of the
 class has two entries. The vertices are distributed evenly, so one of P shards has 2/P - 1/P² halves and 2/P entries for

@@ -1,4 +1,4 @@
-"""Projected memory of shards on CPUs. docs/shards.md, "Memory", lists the bytes by purpose.
+"""Projected memory of shards on CPUs. docs/shards.md, "Memory", has their sum.
 
 A worker has one group of the shards. It owns its share of the edges. It stores those that have an end of its classes:
 of P groups each stores 2 - 1/P times its share. An edge with triangles has two entries, and a half in each of its
