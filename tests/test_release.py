@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from packaging.version import Version
 
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL = ROOT / "docker" / "install.sh"
@@ -140,7 +139,7 @@ def sources() -> list[Path]:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    assert CliRunner().invoke(edgemill, ["--version"]).output == f"edgemill {VERSION}\n"
+    assert call("--version").output == f"edgemill {VERSION}\n"
     planned = run("make", "--dry-run", "--no-print-directory", "images", folder=ROOT)
     assert re.search(rf"--tag edgemill:{re.escape(VERSION)}-\$target ", planned)
     pages = [

@@ -16,13 +16,13 @@ import dask
 import distributed
 import pytest
 import yaml
-from click.testing import CliRunner
 from distributed.cli import dask_scheduler, dask_worker
 
 from commands import accepted, accepted_by_dask_cuda
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.connecting.tls import security
 from edgemill.pipeline.settings.models import ClusterSettings
+from in_process import call
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [DOCS / name for name in ("clusters.md", "slurm.md", "kubernetes.md", "tls.md")]
@@ -58,13 +58,13 @@ def test_commands(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert accepted_by_dask_cuda(rest)["--resources"] == "GPU=1"
         case "edgemill", "run", *rest:
             whole = rest if "settings.yaml" in rest or "--input" in rest else ["settings.yaml", *rest]
-            assert CliRunner().invoke(edgemill, ["run", *whole, "--print-config"]).exit_code == 0
+            assert call("run", *whole, "--print-config").exit_code == 0
         case "edgemill", name, *rest:
             accepted(edgemill.commands[name], rest)
         case _:
             script = next(place for place, word in enumerate(words) if word.endswith(".sbatch"))
             assert (DOCS.parent / words[script]).is_file()
-            assert CliRunner().invoke(edgemill, ["run", *words[script + 1 :], "--print-config"]).exit_code == 0
+            assert call("run", *words[script + 1 :], "--print-config").exit_code == 0
 
 
 def test_there_are_such_commands() -> None:

@@ -12,13 +12,12 @@ import distributed
 import kubernetes_validate
 import pytest
 import yaml
-from click.testing import CliRunner
 from dask.utils import parse_bytes
 from distributed.cli import dask_scheduler, dask_worker
 
 from commands import accepted, accepted_by_dask_cuda
 from edgemill.pipeline import __version__
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "kubernetes"
 OPERATOR = sorted(FOLDER.glob("dask*.yaml"))
@@ -196,7 +195,7 @@ def test_the_commands(path: Path) -> None:
 def settings_of(words: list[str]) -> dict[str, Any]:
     """What our command makes of its arguments."""
     assert words[:2] == ["edgemill", "run"]
-    done = CliRunner().invoke(edgemill, [*words[1:], "--print-config"])
+    done = call(*words[1:], "--print-config")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = yaml.safe_load(done.output)
     return found

@@ -14,11 +14,10 @@ import dask
 import distributed  # noqa: F401 -- brings its part of Dask's configuration
 import pytest
 import yaml
-from click.testing import CliRunner
 from distributed.cli import dask_scheduler, dask_worker
 
 from containers import DOCKER, ROOT, compose, variables
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 
 FILES = [("compose.yaml",), ("compose.yaml", "compose.dashboard.yaml"), ("compose.yaml", "compose.gpu.yaml")]
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
@@ -66,7 +65,7 @@ def test_parts_of_dask_find_each_other(project: dict[str, Any]) -> None:
 
 def test_the_command_takes_the_job(project: dict[str, Any]) -> None:
     command = project["services"]["job"]["command"]
-    shown = CliRunner().invoke(edgemill, [*command, "--print-config"])
+    shown = call(*command, "--print-config")
     assert shown.exit_code == 0, shown.output
     settings = yaml.safe_load(shown.output)
     assert settings["cluster"]["scheduler"] == worker(project)["scheduler"]
@@ -159,5 +158,5 @@ def test_every_variable_is_documented() -> None:
 def test_an_unknown_option_would_be_noticed() -> None:
     with pytest.raises(click.NoSuchOption):
         parsed(dask_worker.main, ["tls://scheduler:8786", "--no-such-option", "1"])
-    shown = CliRunner().invoke(edgemill, ["run", "--no-such-option"])
+    shown = call("run", "--no-such-option")
     assert shown.exit_code == 2

@@ -14,18 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, OutOfRoom, Result, make_plan, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate import generate
 from edgemill.tasks.shards.carriers.group_file import PREFIX
+from in_process import call
 from trials import Trials
 
 MIB = 2**20
@@ -208,7 +207,7 @@ def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
 def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> None:
     """It is refused before the input is read, with both numbers and advice."""
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
-    found = CliRunner().invoke(edgemill, [*command, "--set", "cluster.memory_limit_bytes=100000000"])
+    found = call(*command, "--set", "cluster.memory_limit_bytes=100000000")
     assert (found.exit_code, (tmp_path / "out").exists()) == (7, False)
     assert re.match(r"Error: a worker needs .* MiB .*has 95\.37 MiB: ", found.stderr)
     assert '"event": "stage' not in (tmp_path / "out.failed.log.jsonl").read_text()

@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 
 from damage import DAMAGES, Span, damaged
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import read_manifest
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.generate import generate
@@ -27,6 +25,7 @@ from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.storage.parquet_checksum import checksummed_writer, read_footer
 from edgemill.tasks.verify.result import verify
 from examples import examples
+from in_process import call
 from trials import Outcome, Trials
 
 CODECS = ("zstd", "snappy", "gzip", "lz4", "none")
@@ -60,9 +59,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, rows: Path) -> Callable[
 
 
 def run(rows: Path, out: Path, *arguments: str) -> Ended:
-    return CliRunner().invoke(
-        edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", *arguments]
-    )
+    return call("run", "--input", str(rows), "--output", str(out), "--device", "cpu", *arguments)
 
 
 def spans(path: Path) -> list[Span]:

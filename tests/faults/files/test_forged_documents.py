@@ -15,14 +15,13 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import ClusterLost, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.lock import LockOwner
 from edgemill.tasks.storage.checksums import is_intact, with_checksum_key, with_checksum_line
 from forging import forged, forgeries, places, text, untouched
+from in_process import call
 
 CLIQUES = [(9 * c + u, 9 * c + v) for c in range(4) for u, v in combinations(range(8), 2)]
 CODES = {0, 2, 3, 4, 5, 6, 7, 8, 9}
@@ -144,7 +143,7 @@ def checkpoint(home: Path) -> Document:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("edgemill.pipeline.run.tables.bound", lose)
-            assert CliRunner().invoke(edgemill, run).exit_code == 4
+            assert call(*run).exit_code == 4
         (home / "new.failed.log.jsonl").unlink()
         place.rename(kept)
 
@@ -200,7 +199,7 @@ def test_names_in_the_index_of_a_state(home: Path, name: str, rows: str) -> None
     document.path.write_text(document.write([text(index, 1)]))
     run = ["run", "--input", rows, "--output", "new", *QUIET, "--set", f"nightly.previous={BASE}"]
     with untouched(home.parent / "victim"), untouched(home.parent, reads=False):
-        ended = CliRunner().invoke(edgemill, run)
+        ended = call(*run)
     document.path.write_text(content)
     assert ended.exit_code == 0, ended.output
     assert all(path.relative_to(home).parts[0] == "new" for path in {*everything(home)} - before)
@@ -224,7 +223,7 @@ def try_forgeries(home: Path, document: Document, most: int) -> None:
         document.prepare()
         document.path.write_text(forgery)
         with untouched(outside.parent), untouched(home.parent, reads=False):
-            ended = CliRunner().invoke(edgemill, command)
+            ended = call(*command)
         told = f"{number}: {' '.join(command)}\n{place} {value!r}\n{difference(content, forgery)}\n{ended.output}"
         mistakes = {1} if command[0] in ("verify", "status") else set()
         assert ended.exit_code in CODES | mistakes, told

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import InputError, Result, mine, update
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.explorer.api import Api
 from edgemill.pipeline.nightly import delta
@@ -22,6 +20,7 @@ from edgemill.pipeline.results import saving
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 FIRST = [(9 * c + u, 9 * c + v) for c in range(4) for u, v in combinations(range(8), 2)]
 SECOND = [(7 * c + u, 7 * c + v) for c in range(3) for u, v in combinations(range(6), 2)]
@@ -231,7 +230,7 @@ def test_commands_that_read_a_replaced_result(
             return dataset(self, table)
 
         monkeypatch.setattr(Result, "_dataset", and_replace)
-    ended = CliRunner().invoke(edgemill, [word.format(base=place) for word in command])
+    ended = call(*[word.format(base=place) for word in command])
     assert (ended.exit_code, CHANGED in ended.stderr) == (3, True), ended.output
     assert not place.with_name("base.html").exists()
 

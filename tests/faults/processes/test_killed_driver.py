@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 from trials import Trials
 
 KILLED = """
@@ -41,7 +40,7 @@ def run(rows: Path, out: Path, settings: list[str], event: str | None = None, ki
     command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", *settings]
     command += ["--set", "output.report=false"]
     if event is None:
-        return CliRunner().invoke(edgemill, command).exit_code
+        return call(*command).exit_code
     return subprocess.run(
         [sys.executable, "-c", KILLED, event, str(killed_at), *command],
         check=False,

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 from trials import Trials
 
 WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
@@ -104,7 +103,7 @@ def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: flo
         assert not (tmp_path / "out").exists()
     with runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=2) as second:
         words = [*command(rows, tmp_path / "out"), "--scheduler", second.scheduler_info()["address"]]
-        assert CliRunner().invoke(edgemill, words).exit_code == 0
+        assert call(*words).exit_code == 0
     result = Result(tmp_path / "out")
     assert result.edges.to_table() == plain.edges.to_table()
     log = map(json.loads, (tmp_path / "out" / "log.jsonl").read_text().splitlines())

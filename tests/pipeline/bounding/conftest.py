@@ -11,6 +11,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.tasks.generate import generate
+from lost_workers import Started
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,8 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr("edgemill.pipeline.cluster.watchdog._PERIOD_SECONDS", 0.5)
     with runs.two_processes() as client:
         yield client
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    return Started(monkeypatch)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +31,7 @@ from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.bands.filtering import Bands, CoarseFilter
 from edgemill.tasks.errors import StateLost
 from edgemill.tasks.generate import generate
+from lost_workers import Killer, Started, dying
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 SOON = pytest.mark.timeout(60)
@@ -42,30 +41,6 @@ SOON = pytest.mark.timeout(60)
 @pytest.fixture(autouse=True)
 def _small_graphs_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LEAST_EDGES", 1)
-
-
-class Started:
-    """The tasks that runs start on chosen workers: their names and addresses."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.tasks: list[tuple[str, str]] = []
-        start_on = Engine.start_on
-
-        def noted(
-            engine: Engine, name: str, function: Callable[..., Any], arguments: Sequence[Any], addresses: Sequence[str]
-        ) -> list[Future]:
-            self.tasks += [(name, address) for address in addresses]
-            return start_on(engine, name, function, arguments, addresses)
-
-        monkeypatch.setattr(Engine, "start_on", noted)
-
-    def at(self, name: str) -> list[str]:
-        return [address for own, address in self.tasks if own == name]
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    return Started(monkeypatch)
 
 
 def banded(carrier: str) -> dict[str, Any]:
@@ -146,32 +121,6 @@ def test_workers_of_this_process_are_one_host(rows: Path, plain: Result, tmp_pat
 # Lost workers
 
 
-def dying(where: str) -> Callable[[], None]:
-    """A worker that runs it ends when it comes to count its share, to a threshold of the filter, or to a band."""
-
-    def plant() -> None:
-        import os
-        import signal
-
-        from edgemill.pipeline.bounding import peel_bands
-        from edgemill.tasks.bands.filtering import CoarseFilter
-
-        def die(*_: Any) -> Any:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        run: Any = CoarseFilter.run
-
-        def to_a_threshold(self: Any, *_: Any) -> Any:
-            return run(self, None, die)
-
-        if where == "filter":
-            setattr(CoarseFilter, "run", to_a_threshold)  # noqa: B010
-        else:
-            setattr(peel_bands, {"count": "count_share", "band": "peel_band"}[where], die)
-
-    return plant
-
-
 @SOON
 @pytest.mark.parametrize(
     ("where", "carrier", "victim"),
@@ -198,22 +147,6 @@ def test_a_killed_worker(
     assert shard_faults.same(result, plain)
     assert result.manifest.bounding.bands is not None
     shard_faults.assert_nothing_left(pair, result.manifest.run)
-
-
-class Killer:
-    """Kills a worker of a cluster, once."""
-
-    def __init__(self, client: Client, victim: int) -> None:
-        self.address, self._client = list(workers_of(client))[victim], client
-        (self._pid,) = client.run(os.getpid, workers=[self.address]).values()
-        self.killed = False
-
-    def __call__(self) -> None:
-        if not self.killed:
-            self.killed = True
-            os.kill(self._pid, signal.SIGKILL)
-            while self.address in workers_of(self._client):
-                time.sleep(0.05)
 
 
 @SOON

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 from rich.console import Console
 
@@ -23,7 +22,6 @@ import runs
 from edgemill.kernels.cpu.shards.packets import HEADER
 from edgemill.pipeline import ClusterLost, InternalError, Result, UsageError, mine
 from edgemill.pipeline.bounding.bounding import _Limits
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cli.show import print_result
 from edgemill.pipeline.cluster import carriers as carrier_choice
 from edgemill.pipeline.cluster import execution
@@ -34,12 +32,13 @@ from edgemill.pipeline.events import Events
 from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan.choice import plan_run
-from edgemill.pipeline.plan.fit import describe, remedy
+from edgemill.pipeline.plan.fit import remedy
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import FILL
 from edgemill.tasks.shards import MemoryCarrier, Packet
+from in_process import call
 from known_graphs import SKIP_REASON, known_graph
 from pages import read_page
 from sharding import Wrapped
@@ -203,7 +202,7 @@ def test_a_limit_in_the_midst(
 def test_the_command_exits_5(rows: Path, plain: Result, tmp_path: Path) -> None:
     arguments = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     arguments += ["--workers", "2", "--partitions", "2", "--max-seconds", "1e-9", "--set", "output.report=false"]
-    found = CliRunner().invoke(edgemill, arguments)
+    found = call(*arguments)
     assert found.exit_code == 5, found.stderr
     runs.check_intervals(Result(tmp_path / "out"), plain)
 
@@ -321,16 +320,12 @@ def test_a_carrier_that_cannot_be_used_is_refused(
         runs.assert_nothing_left(client)
 
 
-def lines(plan: Plan) -> dict[str, str]:
-    return dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
-
-
 def test_what_a_plan_tells_of_shards(rows: Path) -> None:
     settings = make_settings(str(rows), "out", partitions=3)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(4, 2, 0))
     assert (plan.partitions, plan.shards, plan.method, plan.on_disk) == (3, 6, "peel", False)
-    told = lines(plan)
+    told = runs.plan_lines(plan)
     assert all(fact in told["partitions"] for fact in ("6 shards", "3 groups", "partitioning.count"))
     assert "for the largest group, " in told["memory"]
     assert plan_run(settings, source, Capacity(1, 2, 0)).shards == 3
@@ -343,7 +338,7 @@ def test_what_a_plan_tells_of_shards(rows: Path) -> None:
     room = int((WORKER_BYTES + plan._share_bytes) / FILL) - 1000
     tight = plan_run(settings, source, Capacity(4, 2, room))
     assert (tight.partitions, tight.on_disk) == (3, True)
-    assert lines(tight)["partitions"].endswith(", their rows in files")
+    assert runs.plan_lines(tight)["partitions"].endswith(", their rows in files")
 
 
 def test_as_many_groups_as_edges_are_worth(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client
-from tests.pipeline.bounding.test_band_runs import Killer, Started, dying
 
 import runs
 import shard_faults
@@ -27,23 +26,18 @@ from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import plan as plans
 from edgemill.pipeline.plan import seconds
 from edgemill.pipeline.plan.choice import plan_run
-from edgemill.pipeline.plan.fit import describe
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import FILL
 from known_graphs import SKIP_REASON, known_graph
+from lost_workers import Killer, Started, dying
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 SOON = pytest.mark.timeout(60)
 """A run that waits for a lost task would never end."""
 ALL = 10**9
 """More edges than a graph here has: shards are not built."""
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    return Started(monkeypatch)
 
 
 def half(plain: Result) -> int:
@@ -492,10 +486,6 @@ def test_an_internal_error_ends_the_run(rows: Path, tmp_path: Path, monkeypatch:
 # Plans
 
 
-def lines(plan: Plan) -> dict[str, str]:
-    return dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
-
-
 @pytest.fixture
 def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs are worth several workers, and bands."""
@@ -529,7 +519,7 @@ def test_what_a_plan_tells(rows: Path, monkeypatch: pytest.MonkeyPatch, hosts: i
     left = f"{float(f'{plan.bands_at:.3g}'):,.0f}"
     assert plan.reason == f"one for each worker, until ~{left} edges are left, which {workers} and {how}"
     assert roomy.reason == f"one for each worker, to count triangles; {workers} all edges that have some, and {how}"
-    told = lines(plan)
+    told = runs.plan_lines(plan)
     assert told["partitions"] == f"6 shards in 3 groups: {plan.reason}"
     assert told["time"].endswith("s in shards to the end")
     assert plan_document(plan)["bands_at"] == plan.bands_at
@@ -537,7 +527,7 @@ def test_what_a_plan_tells(rows: Path, monkeypatch: pytest.MonkeyPatch, hosts: i
     assert plan.seconds_saved > 0
     assert replace(plan, bands_at=None).seconds == pytest.approx(plan.seconds + plan.seconds_saved)
     monkeypatch.setattr(Plan, "on_disk", True)
-    assert lines(plan)["partitions"] == f"6 shards in 3 groups, their rows in files: {plan.reason}"
+    assert runs.plan_lines(plan)["partitions"] == f"6 shards in 3 groups, their rows in files: {plan.reason}"
 
 
 @pytest.mark.usefixtures("worth_it")

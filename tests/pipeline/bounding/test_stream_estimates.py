@@ -9,16 +9,15 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
 from edgemill.pipeline.bounding import on_copies
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import _estimate_error, verify
+from in_process import call
 
 GRAPH = nx.powerlaw_cluster_graph(120, 6, 0.8, seed=4)
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "method": "fixpoint"}
@@ -55,7 +54,7 @@ def test_estimates_are_beside_lambda(result: Result, rows: Path, tmp_path: Path)
 def test_verify_and_show_tell_them_apart(result: Result) -> None:
     (check,) = (check for check in verify(result.place.url).checks if check.name == "estimate")
     assert check.ok and "lambda_streamdn" in check.detail
-    shown = " ".join(CliRunner().invoke(edgemill, ["show", result.place.url]).output.split())
+    shown = " ".join(call("show", result.place.url).output.split())
     assert all(fact in shown for fact in ("lambda_streamdn", "64"))
     manifest = verify_tables.read_manifest(result.place)
     vertices = verify_tables.read_vertices(result.place, manifest)

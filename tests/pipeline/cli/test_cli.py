@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 from rich.console import Console
 
 from edgemill.kernels.runtime.device import Device
@@ -27,14 +27,11 @@ from edgemill.pipeline.messages.exits import Terminated
 from edgemill.pipeline.output.manifest import ExchangeRecord, Manifest, StageRecord
 from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
+from in_process import call
 
 WriteResult = Callable[..., Manifest]
 NO_PIPE = "Error: no answer from an object store or the cluster: [Errno 32] a connection; run again\n"
 PATHS = ["--input", "edges", "--output", "out"]
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Callable[..., Any]) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import dask
 import pytest
-from click.testing import CliRunner
 
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.connecting.connect import _address as scheduler_address
 from edgemill.pipeline.messages.exits import exit_code, message
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.pipeline.settings.sources import as_yaml, load_settings, make_settings
 from edgemill.tasks.errors import UsageError
+from in_process import call
 
 PATHS = {"input.path": "edges", "output.path": "out"}
 
@@ -260,7 +259,7 @@ def test_a_part_of_an_assigned_mapping_is_added_to_it() -> None:
 @pytest.mark.parametrize("command", ["run", "plan", "update"])
 def test_settings_of_another_command(command: str) -> None:
     arguments = ["--output", "out"] + (["base", "--insert", "a"] if command == "update" else ["--input", "a"])
-    done = CliRunner().invoke(edgemill, [command, *arguments, "--set", "estimate.samples=100"])
+    done = call(command, *arguments, "--set", "estimate.samples=100")
     assert done.exit_code == 2
     assert "--set estimate.samples" in done.output
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings import dates
 from edgemill.pipeline.settings.dates import date_pattern, escape_braces, parse_day, replace_date
 from edgemill.pipeline.settings.sources import as_yaml, load_settings, make_settings
 from edgemill.tasks.errors import UsageError
+from in_process import call
 
 DATED = {"input.path": "edges/{date}", "output.path": "out/{date}"}
 
@@ -103,7 +102,7 @@ def test_the_same_day_everywhere() -> None:
     ],
 )
 def test_other_placeholders_are_refused(path: str, message: str) -> None:
-    done = CliRunner().invoke(edgemill, ["run", "--input", path, "--output", "out"])
+    done = call("run", "--input", path, "--output", "out")
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
 
 

@@ -16,16 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from click.testing import CliRunner
 from rich.table import Table
 
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events, as_line
 from edgemill.pipeline.messages.terminal import EscapedStream, console_on, escaping
 from edgemill.pipeline.messages.wording import escaped, has_controls, in_json, one_line
 from edgemill.pipeline.monitor.display import LineDisplay, LiveDisplay
 from edgemill.pipeline.settings.sources import as_yaml, make_settings
+from in_process import call
 
 EVIL = "\x1b[31m[red]\x07\x7f\x9b2J\u202e\u2066\r\nerror: fake"
 SHOWN = r"\x1b[31m[red]\x07\x7f\x9b2J\u202e\u2066\x0d\x0aerror: fake"
@@ -93,7 +92,7 @@ NAMES += ["refused", "set", "config", "option", "command", "debug"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_command_prints(made: Result, name: str) -> None:
-    ended = CliRunner().invoke(edgemill, commands(made)[name])
+    ended = call(*commands(made)[name])
     assert ended.exit_code in (0, 1, 2, 3)  # 1: the status of an output after a run that was refused
     assert not has_controls(ended.output), ended.output
     if name not in ("top", "diff", "verify"):
@@ -128,7 +127,7 @@ def _read(terminal: int) -> bytes:
 
 @pytest.mark.parametrize("name", ["status", "of"])
 def test_json_is_escaped_as_json(made: Result, name: str) -> None:
-    ended = CliRunner().invoke(edgemill, [*commands(made)[name], "--json"])
+    ended = call(*commands(made)[name], "--json")
     assert ended.exit_code in (0, 1)
     assert not has_controls(ended.output)
     for line in ended.stdout.splitlines():
@@ -206,9 +205,9 @@ def test_settings_are_read_again_as_they_are() -> None:
 def test_a_group_on_a_terminal_and_in_a_pipe(made: Result, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (group,) = made.dn_graphs.to_table().column("id").to_pylist()
     command = ["subgraph", str(made.path), "--dn-graph", str(group)]
-    piped = CliRunner().invoke(edgemill, command)
+    piped = call(*command)
     assert EVIL.encode() in piped.stdout_bytes
     monkeypatch.setattr("edgemill.pipeline.messages.terminal.EscapedStream.isatty", lambda stream: True, raising=False)
-    shown = CliRunner().invoke(edgemill, command)
+    shown = call(*command)
     assert (shown.exit_code, has_controls(shown.output)) == (0, False)
     assert r"\x1b[31m[red]" in shown.output

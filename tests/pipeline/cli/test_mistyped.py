@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+import in_process
 import runs
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.storage.locations import tidy_path
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(edgemill, ["run", *map(str, arguments), "--device", "cpu"])
+    return in_process.call("run", *map(str, arguments), "--device", "cpu")
 
 
 @pytest.mark.parametrize(

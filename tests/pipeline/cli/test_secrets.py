@@ -13,13 +13,12 @@ from unittest.mock import Mock
 import fsspec
 import pytest
 import yaml
-from click.testing import CliRunner
 from distributed import Client, LocalCluster
 from fsspec.implementations.local import LocalFileSystem
 
+import in_process
 import runs
 from edgemill.pipeline import InputError, OutOfRoom, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.plan import Plan
 
@@ -72,7 +71,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 def call(tmp_path: Path, settings: dict[str, Any], *arguments: str, command: str = "run") -> tuple[int, str]:
     """Exit code and all output."""
     (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
-    result = CliRunner().invoke(edgemill, ["--debug", command, str(tmp_path / "settings.yaml"), *arguments])
+    result = in_process.call("--debug", command, str(tmp_path / "settings.yaml"), *arguments)
     return result.exit_code, result.output
 
 

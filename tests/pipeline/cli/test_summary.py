@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Called
 from rich.console import Console
 
@@ -19,6 +18,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cli.show import IdList, dropped_rows, groups_grid, print_ending, top_groups
 from edgemill.pipeline.messages.terminal import print_whole
 from edgemill.pipeline.output.manifest import Counts, Manifest
+from in_process import call
 
 CLIQUES = ("abcdef", "ghijk", "lmno", "pqr")
 
@@ -32,13 +32,9 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Called]:
     edges = [(a * 3, b * 3) for clique in CLIQUES for a in clique for b in clique if a < b]
     rows = runs.write_rows(folder / "rows.parquet", [*edges, edges[0][::-1], ("z", "z"), ("z", None)], pa.string())
     command = ["run", "--input", str(rows), "--output", str(folder / "out"), "--device", "cpu"]
-    called = CliRunner().invoke(edgemill, [*command, "--set", "input.nulls=drop"])
+    called = call(*command, "--set", "input.nulls=drop")
     assert called.exit_code == 0, called.stderr
     return folder / "out", called
-
-
-def call(*arguments: object) -> Called:
-    return CliRunner().invoke(edgemill, list(map(str, arguments)))
 
 
 def lines(text: str) -> list[str]:

@@ -10,25 +10,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 
 import edgemill as api
 from edgemill.pipeline import UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.messages.wording import did_you_mean
 from edgemill.pipeline.python_api.keywords import RunKeywords
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.setting_names import SettingOrigin, naming_keywords, with_flags, with_keywords
 from edgemill.pipeline.settings.sources import KEYWORDS, SHORT_NAMES
+from in_process import call
 from made import made
 
 EVERY = [f"{section}.{name}" for section, model in SECTIONS.items() for name in model.model_fields]
 EVERY += [f"{name}.{key}" for name, program in every_shipped().items() for key in program.parameters]
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import GraphFigures, UsageError, estimate, make_plan, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings.sources import load_settings
+from in_process import call
 from known_graphs import FACEBOOK
 
 
@@ -43,13 +42,13 @@ def test_frames_and_small_graphs_are_exact() -> None:
 def test_command(tmp_path: Path) -> None:
     rows = tmp_path / "rows.parquet"
     runs.write_rows(rows, [(0, 1), (1, 2), (2, 0), (2, 3)])
-    told = CliRunner().invoke(edgemill, ["estimate", "--input", str(rows), "--device", "cpu"])
+    told = call("estimate", "--input", str(rows), "--device", "cpu")
     assert told.exit_code == 0, told.output
     assert "triangles    1\n" in told.stdout and "λ max        1: a clique of 3" in told.stdout
-    document = CliRunner().invoke(edgemill, ["estimate", "--input", str(rows), "--device", "cpu", "--json"])
+    document = call("estimate", "--input", str(rows), "--device", "cpu", "--json")
     figures = json.loads(document.stdout)
     assert (figures["wedges"], figures["exact"], figures["exit_code"]) == (5, True, 0)
-    missing = CliRunner().invoke(edgemill, ["estimate", "--input", str(tmp_path / "none.parquet")])
+    missing = call("estimate", "--input", str(tmp_path / "none.parquet"))
     assert missing.exit_code == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet"]
 
@@ -64,6 +63,6 @@ def test_a_run_records_the_seconds_of_its_plan(tmp_path: Path) -> None:
     expected = result.manifest.plan
     assert expected is not None and expected.triangles == plan.graph.triangles and expected.seconds is not None
     assert 0 < result.manifest.seconds_for_lambda <= result.manifest.seconds
-    shown = CliRunner().invoke(edgemill, ["show", str(out), "--detail"]).stdout
+    shown = call("show", str(out), "--detail").stdout
     assert "as predicted by the plan" in shown
     assert "seconds for λ" in (out / "report.html").read_text()

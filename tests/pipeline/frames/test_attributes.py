@@ -20,8 +20,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,11 +36,11 @@ from edgemill.pipeline import (
     mine,
     update,
 )
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.pipeline.queries.attributes import attribute_columns, label_column
 from edgemill.tasks.verify.result import verify
 from examples import examples
+from in_process import call
 from made import made
 from runs import assert_nothing_left, write_rows
 
@@ -104,10 +102,6 @@ def people(path: Path, **columns: list[Any]) -> Path:
     }
     pq.write_table(pa.table(given | columns), path, row_group_size=2)
     return path
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def test_run_with_attributes(tmp_path: Path, client: Client) -> None:

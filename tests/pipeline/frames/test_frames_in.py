@@ -22,7 +22,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
-from click.testing import CliRunner
 from dask import dataframe
 from distributed import Client
 from hypothesis import given, settings
@@ -31,13 +30,13 @@ from hypothesis import strategies as st
 import oracles
 import runs
 from edgemill.pipeline import InputError, InputIncomplete, Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.inputs import frame_rows, graph_rows
 from edgemill.pipeline.inputs.frame_input import FrameInput, _write
 from edgemill.pipeline.inputs.input_object import ColumnNames, EdgeBatches
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.tasks.publish.writing import OutputFile
 from edgemill.tasks.storage.folders import folder_at
+from in_process import call
 
 Mine = Callable[..., Result]
 dd: Any = dataframe
@@ -441,7 +440,7 @@ def test_a_reader_that_fails(tmp_path: Path) -> None:
 
 def test_names_in_messages_and_summary(tmp_path: Path) -> None:
     mine(TABLE.to_pandas(), tmp_path / "out")
-    shown = CliRunner().invoke(edgemill, ["show", str(tmp_path / "out")])
+    shown = call("show", str(tmp_path / "out"))
     assert "pandas.DataFrame of 9 rows, from Python; columns src, dst (int64)" in " ".join(shown.output.split())
     page = (tmp_path / "out" / "report.html").read_text()
     assert all(fact in page for fact in ("pandas.DataFrame", "(int64)"))

@@ -11,19 +11,17 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Outcome
 from deltalake import write_deltalake
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.compare.diff import diff
 from edgemill.pipeline.queries.groups import find_vertex, groups_of
 from edgemill.tasks.ingest import reading
 from edgemill.tasks.inputs.sources import Piece, Source
 from edgemill.tasks.verify.result import verify
 from files_of_rows import FILES, SNAP
+from in_process import call
 from s3_servers import s3_server
 
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
@@ -32,10 +30,6 @@ CLIQUE = [(u, v) for v in range(5) for u in range(v)]
 ROWS = [*CLIQUE, (3, 7), (7, 8), (8, 3), (1, 0), (4, 4)]
 TABLE = pa.table({"src": [u for u, _ in ROWS], "dst": [v for _, v in ROWS]})
 LAMBDA = {**dict.fromkeys(CLIQUE, 3), (3, 7): 1, (3, 8): 1, (7, 8): 1}
-
-
-def command(*arguments: object) -> Outcome:
-    return CliRunner().invoke(edgemill, [str(argument) for argument in arguments])
 
 
 def check(out: Path, rows: Path | str) -> None:
@@ -112,13 +106,13 @@ def test_uuids(tmp_path: Path, kind: pa.DataType) -> None:
     with pytest.raises(UsageError, match="not an id of"):
         find_vertex(result, "7")
     assert groups_of(result, uuid(7))[0].k == 1
-    told = command("of", out, uuid(7))
+    told = call("of", out, uuid(7))
     assert (told.exit_code, str(uuid(7)) in told.stdout) == (0, True)
-    (best, *_) = [json.loads(line) for line in command("top", out, "--members", 9, "--json").stdout.splitlines()]
+    (best, *_) = [json.loads(line) for line in call("top", out, "--members", 9, "--json").stdout.splitlines()]
     assert best["members"] == [str(uuid(number)) for number in range(5)]
-    csv = command("subgraph", out, "--dn-graph", best["id"]).stdout.splitlines()
+    csv = call("subgraph", out, "--dn-graph", best["id"]).stdout.splitlines()
     assert csv[1] == f'"{uuid(0)}","{uuid(1)}",3,3'
-    graphml = command("subgraph", out, "--dn-graph", best["id"], "--format", "graphml").stdout
+    graphml = call("subgraph", out, "--dn-graph", best["id"], "--format", "graphml").stdout
     assert f'<node id="{uuid(4)}"/>' in graphml
     other = mine(rows, tmp_path / "other", **HOW)
     changed = diff(result, other).edges
@@ -162,7 +156,7 @@ def test_where_selects_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         return whole(source, piece)
 
     monkeypatch.setattr(reading, "_read_whole", noted)
-    found = command("run", "--input", rows, "--output", out, "--where", "dt >= '2026-11-02' and weight > 0.4")
+    found = call("run", "--input", rows, "--output", out, "--where", "dt >= '2026-11-02' and weight > 0.4")
     assert (found.exit_code, found.stderr) == (0, "")
     result = Result(out)
     assert sorted(runs.column(result, "lambda")) == sorted(CLIQUE[5:])
@@ -173,10 +167,10 @@ def test_where_selects_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert where.types == {"dt": "date32[day]", "weight": "double"}
     assert (result.manifest.counts.rows, result.manifest.counts.filtered) == (12, 7)
     check(out, rows)
-    shown = command("show", out).stdout
+    shown = call("show", out).stdout
     assert "7 rows that do not meet the condition" in shown
     assert all(fact in shown for fact in ("'2026-11-02'", "0.4"))
-    again = command("run", "--input", rows, "--output", out, "--where", "weight > 0.4")
+    again = call("run", "--input", rows, "--output", out, "--where", "weight > 0.4")
     assert (
         again.exit_code,
         all(fact in again.stderr for fact in ("'2026-11-02'", "0.4")),
@@ -204,13 +198,13 @@ def test_verify_finds_a_condition_that_left_out_too_much(tmp_path: Path) -> None
     ],
 )
 def test_conditions_that_do_not_match_the_columns(tmp_path: Path, where: str, code: int, text: str) -> None:
-    found = command("run", "--input", days(tmp_path / "rows"), "--output", tmp_path / "out", "--where", where)
+    found = call("run", "--input", days(tmp_path / "rows"), "--output", tmp_path / "out", "--where", where)
     assert (found.exit_code, text in found.stderr, "Traceback" in found.stderr) == (code, True, False), found.stderr
 
 
 def test_nulls_that_a_condition_leaves_out_are_allowed(tmp_path: Path) -> None:
     pq.write_table(pa.table({"src": [1, None, 2], "dst": [2, 3, None], "n": [1, 2, 3]}), tmp_path / "rows.parquet")
-    found = command("run", "--input", tmp_path / "rows.parquet", "--output", tmp_path / "out", "--where", "n > 1")
+    found = call("run", "--input", tmp_path / "rows.parquet", "--output", tmp_path / "out", "--where", "n > 1")
     assert found.exit_code == 3
     assert (
         "2 rows of input" in found.stderr
@@ -230,7 +224,7 @@ def sales(folder: Path) -> Path:
 
 
 def test_guessed_columns_are_reported(tmp_path: Path) -> None:
-    found = command("run", "--input", sales(tmp_path), "--output", tmp_path / "out")
+    found = call("run", "--input", sales(tmp_path), "--output", tmp_path / "out")
     note = (
         "columns 'person' and 'item' are taken as the two ends of an edge, with ids of one kind: name them with "
         "--source-column and --target-column, or, if the same id means different things in each, say --bipartite prefix"
@@ -238,10 +232,10 @@ def test_guessed_columns_are_reported(tmp_path: Path) -> None:
     assert (found.exit_code, found.stderr) == (0, f"note: {note}\n")
     assert Result(tmp_path / "out").manifest.input.notes == [note]
     assert Result(tmp_path / "out").manifest.counts.triangles == 1  # people and items alone have no triangle
-    assert note in command("plan", "--input", tmp_path / "sales.parquet", "--output", tmp_path / "x").stdout
+    assert note in call("plan", "--input", tmp_path / "sales.parquet", "--output", tmp_path / "x").stdout
     html = (tmp_path / "out" / "report.html").read_text()
     assert "are taken as the two ends of an edge" in html
-    named = command(
+    named = call(
         *("run", "--input", tmp_path / "sales.parquet", "--output", tmp_path / "named"),
         *("--source-column", "person", "--target-column", "item"),
     )
@@ -250,7 +244,7 @@ def test_guessed_columns_are_reported(tmp_path: Path) -> None:
 
 def test_two_sets_of_ids_are_kept_apart(tmp_path: Path) -> None:
     rows, out = sales(tmp_path), tmp_path / "out"
-    found = command("run", "--input", rows, "--output", out, "--bipartite", "prefix")
+    found = call("run", "--input", rows, "--output", out, "--bipartite", "prefix")
     assert found.exit_code == 0
     assert "note: no edge is in a triangle, so every λ is 0" in found.stderr
     result = Result(out)
@@ -268,7 +262,7 @@ def test_two_sets_of_ids_are_kept_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [[], ["--partitions", "2"]])
 def test_an_id_in_both_columns_is_refused(tmp_path: Path, workers: list[str]) -> None:
-    found = command("run", "--input", sales(tmp_path), "--output", tmp_path / "out", "--bipartite", "refuse", *workers)
+    found = call("run", "--input", sales(tmp_path), "--output", tmp_path / "out", "--bipartite", "refuse", *workers)
     assert found.exit_code == 3
     assert all(fact in found.stderr for fact in ("'person'", "'item'"))
     apart = tmp_path / "apart.parquet"
@@ -282,12 +276,12 @@ def test_an_id_in_both_columns_is_refused(tmp_path: Path, workers: list[str]) ->
 
 def test_the_layout_of_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "snap.txt").write_text("# Nodes\n1\t2\n2\t3\n1\t3\n")
-    plan = command("plan", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out").stdout
+    plan = call("plan", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out").stdout
     assert "~3 rows" in plan
     assert (
         "CSV: tab between fields, no names in the first line, lines that begin with # are skipped; the number" in plan
     )
-    found = command("run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out")
+    found = call("run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out")
     assert found.stderr == (
         f"note: {tmp_path / 'snap.txt'} has no names of columns in its first line: they are called src, dst\n"
         f"note: 1 line was skipped as comments, such as '# Nodes' in {tmp_path / 'snap.txt'}\n"
@@ -303,11 +297,9 @@ def test_the_layout_of_text_is_reported(tmp_path: Path) -> None:
 def test_least_rows(tmp_path: Path) -> None:
     (tmp_path / "snap.txt").write_text("1\t2\n2\t3\n1\t3\n")
     run = ("run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out", "--set")
-    few = command(*run, "input.least_rows=4")
+    few = call(*run, "input.least_rows=4")
     assert (few.exit_code, "3 rows" in few.stderr) == (8, True)
-    enough = command(
-        "run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out", "--set", "input.least_rows=3"
-    )
+    enough = call("run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out", "--set", "input.least_rows=3")
     assert enough.exit_code == 0
 
 

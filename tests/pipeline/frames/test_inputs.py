@@ -14,19 +14,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Outcome
 
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 
 Write = Callable[[Path], object]
 TRIANGLE = [(1, 2), (2, 3), (1, 3)]
 
 
 def run(rows: Path, out: Path, *arguments: str) -> Outcome:
-    return CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), *arguments])
+    return call("run", "--input", str(rows), "--output", str(out), *arguments)
 
 
 def table(**columns: Any) -> Write:

@@ -9,24 +9,19 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Called
 
 import lakes
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.run import full
+from in_process import call
 from known_graphs import FACEBOOK
-
-
-def called(*arguments: object) -> Called:
-    return CliRunner().invoke(edgemill, [str(argument) for argument in arguments])
 
 
 def run(table: Path | str, out: Path, *arguments: object, report: bool = False) -> Called:
     how = ["--device", "cpu", "--set", f"output.report={str(report).lower()}"]
-    return called("run", "--input", table, "--output", out, *how, *arguments)
+    return call("run", "--input", table, "--output", out, *how, *arguments)
 
 
 def lambdas(out: Path) -> dict[lakes.Edge, int]:
@@ -51,7 +46,7 @@ def test_only_live_rows_are_read(table: tuple[Path, list[int]], tmp_path: Path) 
     pq.write_table(pq.read_table(FACEBOOK).rename_columns(["src", "dst"]).slice(0, 16_064), plain)
     assert run(plain, tmp_path / "expected").exit_code == 0
 
-    planned = called("plan", "--input", folder, "--output", out, "--device", "cpu")
+    planned = call("plan", "--input", folder, "--output", out, "--device", "cpu")
     assert planned.exit_code == 0, planned.output
     kind = {"delta": "Delta table, version", "iceberg": "Iceberg table, snapshot"}
     done = run(folder, out, report=True)
@@ -62,14 +57,14 @@ def test_only_live_rows_are_read(table: tuple[Path, list[int]], tmp_path: Path) 
     assert read is not None
     assert (read.version, read.location) == (second, str(folder))
     assert f"{folder}: {kind[read.format]} {second}: 1 file, 16,064 rows" in planned.output
-    assert f"{kind[read.format]} {second}: 1 file" in " ".join(called("show", out).output.split())
+    assert f"{kind[read.format]} {second}: 1 file" in " ".join(call("show", out).output.split())
     assert f"{kind[read.format]} {second}, at {folder}" in (out / "report.html").read_text()
 
-    verified = called("verify", out, "--input", folder)
+    verified = call("verify", out, "--input", folder)
     assert verified.exit_code == 0, verified.output
     assert all(fact in verified.output for fact in ("16,064", str(folder), f"({kind[read.format]}"))
-    assert called("verify", out, "--input", plain).exit_code == 0
-    earlier = called("plan", "--input", folder, "--output", out, "--device", "cpu", "--table-version", first)
+    assert call("verify", out, "--input", plain).exit_code == 0
+    earlier = call("plan", "--input", folder, "--output", out, "--device", "cpu", "--table-version", first)
     assert f"{kind[read.format]} {first}: 1 file, 88,234 rows" in earlier.output
 
 
@@ -87,24 +82,24 @@ def test_nothing_to_do_until_there_is_a_new_version(tmp_path: Path, monkeypatch:
     assert "nothing to do" in run(folder, out, "--table-version", 0).output
     assert run(folder, out, "--overwrite").exit_code == 0
     assert lambdas(out) == {(11, 12): 1, (12, 13): 1, (11, 13): 1, (13, 14): 0}
-    assert called("verify", out, "--input", folder).exit_code == 0
+    assert call("verify", out, "--input", folder).exit_code == 0
 
 
 def test_a_version_that_comes_later_does_not_change_what_is_verified(tmp_path: Path) -> None:
     folder, out = lakes.delta(tmp_path / "t", lakes.FIRST), tmp_path / "out"
     assert run(folder, out).exit_code == 0
     lakes.delta(folder, lakes.SECOND)
-    assert called("verify", out, "--input", folder).exit_code == 0
-    wrong = called("verify", out, "--input", folder, "--table-version", 1)
+    assert call("verify", out, "--input", folder).exit_code == 0
+    wrong = call("verify", out, "--input", folder, "--table-version", 1)
     assert (wrong.exit_code, "FAILED  input" in wrong.output) == (1, True)
     assert run(folder, tmp_path / "first", "--table-version", 0).exit_code == 0
     assert lambdas(tmp_path / "first") == lambdas(out)
-    assert called("verify", out, "--input", folder, "--table-version", 2).exit_code == 2
-    assert called("verify", out, "--table-version", 0).exit_code == 2
-    assert called("verify", out, "--input", folder / "*.parquet").exit_code == 2
+    assert call("verify", out, "--input", folder, "--table-version", 2).exit_code == 2
+    assert call("verify", out, "--table-version", 0).exit_code == 2
+    assert call("verify", out, "--input", folder / "*.parquet").exit_code == 2
     plain = runs.write_rows(tmp_path / "plain.parquet", lakes.FIRST)
-    assert called("verify", out, "--input", plain).exit_code == 0
-    assert called("verify", out, "--input", plain, "--table-version", 0).exit_code == 2
+    assert call("verify", out, "--input", plain).exit_code == 0
+    assert call("verify", out, "--input", plain, "--table-version", 0).exit_code == 2
 
 
 def test_a_table_every_night(tmp_path: Path) -> None:
@@ -117,7 +112,7 @@ def test_a_table_every_night(tmp_path: Path) -> None:
             lakes.delta(folder, version)
         done = run(folder, tmp_path / "results" / "{date}", "--date", day, *marked)
         assert done.exit_code == 0, done.output
-    changed = called("diff", tmp_path / "results/2026-11-20", tmp_path / "results/latest", "--json")
+    changed = call("diff", tmp_path / "results/2026-11-20", tmp_path / "results/latest", "--json")
     assert changed.exit_code == 0, changed.output
     (folder / "_SUCCESS").unlink()
     assert run(folder, tmp_path / "results" / "{date}", "--date", "2026-11-22", *marked).exit_code == 8
@@ -154,7 +149,7 @@ def test_exit_codes(tmp_path: Path, make: Any, path: str, arguments: list[object
     else:
         make(lakes.delta(folder, lakes.FIRST) if make is lakes.with_deletion_vector else folder)
     for command in ("run", "plan"):
-        refused = called(command, "--input", f"{folder}/{path}", "--output", tmp_path / "out", *arguments)
+        refused = call(command, "--input", f"{folder}/{path}", "--output", tmp_path / "out", *arguments)
         assert refused.exit_code == code, refused.output
         assert message in refused.stderr
         assert [line for line in refused.stderr.splitlines() if not line.startswith(("Error: ", "log of the"))] == []

@@ -10,14 +10,13 @@ from typing import Any
 
 import fsspec
 import pytest
-from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 
 import lakes
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.verify.result import verify
+from in_process import call
 from known_graphs import FACEBOOK
 from s3_servers import s3_server
 
@@ -103,7 +102,7 @@ def test_a_key_that_is_refused(s3: dict[str, Any], server: str) -> None:
     """The message names neither key."""
     command = ["plan", "--input", "s3://absent/delta", "--output", "/nowhere", "--set"]
     options = f"input.storage_options={{key: {KEY}, secret: {SECRET}, client_kwargs: {{endpoint_url: '{server}'}}}}"
-    refused = CliRunner().invoke(edgemill, [*command, options])
+    refused = call(*command, options)
     assert refused.exit_code in (2, 3)
     assert "s3://absent/delta" in refused.output
     assert KEY not in refused.output

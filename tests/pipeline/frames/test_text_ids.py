@@ -9,14 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Outcome
 
 import runs
 from edgemill.pipeline import InputError, Result, mine, update
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.inputs.formats import text_heads
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
 CLIQUE = [(u, v) for v in range(10, 16) for u in range(10, v)]
@@ -28,10 +26,6 @@ LAST = [("7", "8"), ("8", "9"), ("007", "9")]
 def _short_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first rows are inspected."""
     monkeypatch.setattr(text_heads, "HEAD_BYTES", 64)
-
-
-def command(*arguments: object) -> Outcome:
-    return CliRunner().invoke(edgemill, [str(argument) for argument in arguments])
 
 
 def write(path: Path, rows: list[tuple[Any, Any]], before: str = "") -> Path:
@@ -51,7 +45,7 @@ def events(out: Path, name: str) -> list[dict[str, Any]]:
 def test_a_run_reads_ids_as_text_when_a_later_one_is_no_integer(tmp_path: Path) -> None:
     rows, out = write(tmp_path / "rows.csv", [*CLIQUE, *LAST]), tmp_path / "out"
     how = ["--device", "cpu", "--set", "output.report=false"]
-    ended = command("run", "--input", rows, "--output", out, *how)
+    ended = call("run", "--input", rows, "--output", out, *how)
     assert ended.exit_code == 0, ended.stderr
     result = Result(out)
     assert {(a, b) for a, b, value in edges(result) if value == 0} == {("7", "8"), ("8", "9"), ("007", "9")}
@@ -62,16 +56,16 @@ def test_a_run_reads_ids_as_text_when_a_later_one_is_no_integer(tmp_path: Path) 
     assert [event["id_type"] for event in events(out, "input")] == ["int64", "string"]
     assert runs.flaws(out) == []
     assert verify(out, rows).ok
-    again = command("run", "--input", rows, "--output", out, *how)
+    again = call("run", "--input", rows, "--output", out, *how)
     assert "nothing to do" in again.stdout + again.stderr
-    refused = command("run", "--input", rows, "--output", out, *how, "--overwrite", "--set", "input.id_type=int64")
+    refused = call("run", "--input", rows, "--output", out, *how, "--overwrite", "--set", "input.id_type=int64")
     assert (refused.exit_code, all(fact in refused.stderr for fact in (str(rows), "19", "'src'"))) == (3, True)
     assert Result(out).manifest.run == result.manifest.run
 
 
 def test_a_plan_reads_ids_as_the_run_does(tmp_path: Path) -> None:
     rows = write(tmp_path / "rows.csv", [*CLIQUE, *LAST])
-    ended = command("plan", "--input", rows, "--output", tmp_path / "out", "--set", "cluster.workers=2")
+    ended = call("plan", "--input", rows, "--output", tmp_path / "out", "--set", "cluster.workers=2")
     assert ended.exit_code == 0
     assert "columns src, dst (string)" in ended.stdout.replace("\n", " ")
     assert "'007'" in ended.stdout.replace("\n", " ")
@@ -102,7 +96,7 @@ def test_nights_of_ids_that_become_text(tmp_path: Path) -> None:
 def test_least_rows_of_ids_that_become_text(tmp_path: Path) -> None:
     rows = write(tmp_path / "rows.csv", [*CLIQUE, *LAST])
     assert mine(rows, tmp_path / "out", **{**HOW, "input.least_rows": 18}).manifest.counts.rows == 18
-    ended = command("run", "--input", rows, "--output", tmp_path / "more", "--set", "input.least_rows=19")
+    ended = call("run", "--input", rows, "--output", tmp_path / "more", "--set", "input.least_rows=19")
     assert ended.exit_code == 8
 
 
@@ -144,7 +138,7 @@ def test_a_batch_for_ids_of_another_width(tmp_path: Path) -> None:
 def test_comments_and_outer_blanks_are_said_everywhere(tmp_path: Path) -> None:
     rows, out = tmp_path / "rows.csv", tmp_path / "out"
     write(rows, [("a", " b"), ("b", "c"), ("c", "a")], "# made by hand\n# twice\n")
-    ended = command("run", "--input", rows, "--output", out, "--device", "cpu")
+    ended = call("run", "--input", rows, "--output", out, "--device", "cpu")
     assert ended.exit_code == 0, ended.stderr
     manifest = Result(out).manifest
     assert (manifest.counts.rows, manifest.counts.comments) == (3, 2)

@@ -9,6 +9,7 @@ from math import ceil
 import numpy as np
 import pytest
 
+import runs
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu_shards import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from edgemill.pipeline import OutOfRoom, UsageError
@@ -16,7 +17,7 @@ from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.inputs.input_object import open_input
 from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
-from edgemill.pipeline.plan.fit import describe, excess, refuse_if_too_large
+from edgemill.pipeline.plan.fit import excess, refuse_if_too_large
 from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, GPU_ROW_BYTES, GPU_ROW_IN_PARTS_BYTES, MOVED_EDGE_BYTES, Plan
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import gpu_memory
@@ -297,8 +298,7 @@ def test_more_halves_than_a_shard_numbers_are_refused(source: Source, monkeypatc
 
 
 def told(plan: Plan, name: str) -> str:
-    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
-    return lines[name]
+    return runs.plan_lines(plan)[name]
 
 
 def test_plan_text_of_shards(source: Source) -> None:

@@ -18,11 +18,10 @@ from socket import create_server
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from distributed import LocalCluster
 
+import in_process
 import runs
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events, logs_as_events
 from edgemill.pipeline.monitor.display import JsonDisplay
 from edgemill.pipeline.settings.setting_names import with_flags
@@ -44,7 +43,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 
 def call(exit_code: int, *arguments: str) -> list[dict[str, Any]]:
-    done = CliRunner().invoke(edgemill, ["run", "--log-format", "json", *QUICK, *arguments])
+    done = in_process.call("run", "--log-format", "json", *QUICK, *arguments)
     assert (done.exit_code, done.stdout) == (exit_code, "")
     return events(done.stderr)
 
@@ -97,7 +96,7 @@ def test_addresses(rows: Path, tmp_path: Path) -> None:
         port = free.getsockname()[1]
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), *QUICK, "--metrics-port", "0"]
     command += ["--set", f"cluster.dashboard_address=127.0.0.1:{port}"]
-    done = CliRunner().invoke(edgemill, command)
+    done = in_process.call(*command)
     assert done.exit_code == 0
     metrics, dashboard = done.stderr.splitlines()
     assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics", metrics)
@@ -122,7 +121,7 @@ def test_a_scheduler_tells_its_own(rows: Path, tmp_path: Path, bound: str | None
         silence_logs=50,
     ) as cluster:
         command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), *QUICK]
-        done = CliRunner().invoke(edgemill, [*command, "--scheduler", cluster.scheduler_address])
+        done = in_process.call(*command, "--scheduler", cluster.scheduler_address)
         assert done.exit_code == 0
         if bound is None:
             assert done.stderr == ""

@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 import pytest
 import yaml
-from click.testing import CliRunner
 from distributed import Client
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
@@ -26,12 +25,12 @@ from prometheus_client.samples import Sample
 
 import runs
 from edgemill.pipeline import InputError, UsageError
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor import textfile
 from edgemill.pipeline.monitor.metrics import Metrics
 from edgemill.pipeline.run.mining import mine_settings
 from edgemill.pipeline.settings.sources import make_settings
+from in_process import call
 
 CLIQUES = [clique for first in range(0, 24, 3) for clique in combinations(range(first, first + 5 + first // 4), 2)]
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "metrics_port": 0}
@@ -235,7 +234,7 @@ def test_a_port_that_is_taken(rows: Path, tmp_path: Path) -> None:
     with closing(create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--metrics-port", str(port)]
-        done = CliRunner().invoke(edgemill, command)
+        done = call(*command)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[0] == (
         f"Error: --metrics-port {port} cannot be bound on 127.0.0.1 (--set monitoring.metrics_host): "

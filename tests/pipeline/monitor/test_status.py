@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
+import in_process
 import runs
 from edgemill.pipeline import ClusterLost, InputError, Result
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.progress import read_log
 from edgemill.pipeline.monitor.status import status_of
@@ -73,7 +72,7 @@ def run(rows: Path, out: Path | str, client: Client, looks: Looks | None = None,
 
 
 def call(out: Path | str, exit_code: int, *arguments: str) -> str:
-    done = CliRunner().invoke(edgemill, ["status", str(out), *arguments])
+    done = in_process.call("status", str(out), *arguments)
     assert done.exit_code == exit_code, done.output
     assert done.stderr == ""
     return done.stdout
@@ -316,7 +315,7 @@ def test_what_is_damaged_or_no_output(out: Path, write_result: WriteResult) -> N
     out.mkdir()
     assert status(out, 2)["state"] == "none"
     (out / "letter.txt").write_text("Dear")
-    done = CliRunner().invoke(edgemill, ["status", str(out)])
+    done = in_process.call("status", str(out))
     assert (done.exit_code, done.stdout) == (3, "")
     assert re.fullmatch(rf"Error: {out} .*not an edgemill result: .*manifest\.json .*\n", done.stderr)
     write_result(out)
@@ -441,6 +440,6 @@ def test_in_an_object_store(rows: Path, client: Client) -> None:
 
 
 def test_a_store_that_cannot_be_reached() -> None:
-    done = CliRunner().invoke(edgemill, ["status", "nosuch://bucket/out"])
+    done = in_process.call("status", "nosuch://bucket/out")
     assert done.exit_code == 2
     assert done.stderr.startswith("Error: nosuch://bucket/out")

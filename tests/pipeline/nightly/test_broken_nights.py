@@ -11,17 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 from prometheus_client.parser import text_string_to_metric_families
 
 import runs
 from edgemill.pipeline import InputError, Result, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.opening import checklist
 from edgemill.pipeline.output.lock import FolderLock
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.pointer import pointer_target
+from in_process import call
 
 Rows = list[tuple[Any, ...]]
 WAYS = [pytest.param("never", marks=pytest.mark.slow), "always"]
@@ -54,7 +53,7 @@ def night(day: str, *arguments: str, out: str = "results") -> Ended:
         settings += ["--set", "input.complete_marker=_SUCCESS"]
     if not any(one.startswith("output.overwrite") for one in arguments):
         settings += ["--overwrite"]
-    return CliRunner().invoke(edgemill, ["run", *paths, *settings, *arguments])
+    return call("run", *paths, *settings, *arguments)
 
 
 def mined(day: str, rows: Rows | None = None, *arguments: str) -> Result:
@@ -66,7 +65,7 @@ def mined(day: str, rows: Rows | None = None, *arguments: str) -> Result:
 
 
 def status(out: str) -> tuple[int, dict[str, Any]]:
-    ended = CliRunner().invoke(edgemill, ["status", out, "--json"])
+    ended = call("status", out, "--json")
     found: dict[str, Any] = json.loads(ended.stdout)
     return ended.exit_code, found
 
@@ -149,7 +148,7 @@ def test_a_batch_that_deletes_most_of_a_night(series: Path) -> None:
     mined("18", cliques(4), "--set", "nightly.incremental=auto")
     write("01", cliques(3))
     command = ["update", "results/2026-11-18", "--delete", "edges/2026-11-01", "--output", "results/{date}"]
-    refused = CliRunner().invoke(edgemill, [*command, "--date", "2026-11-19", "--device", "cpu"])
+    refused = call(*command, "--date", "2026-11-19", "--device", "cpu")
     assert (refused.exit_code, "10 edges" in refused.stderr, latest()) == (3, True, "2026-11-18")
 
 
@@ -299,11 +298,11 @@ def test_the_trace_of_a_failure(series: Path, failure: str) -> None:
     assert found["log"] in ended.stderr
     last = json.loads(Path(found["log"]).read_text().splitlines()[-1])
     assert (last["event"], last["error"]) == ("run_failed", found["error"])
-    assert fact in CliRunner().invoke(edgemill, ["status", "results/2026-11-19"]).stdout
+    assert fact in call("status", "results/2026-11-19").stdout
     assert latest() == "2026-11-18"
     [later] = status("results/latest")[1]["later"]
     assert (later["day"], later["exit_code"]) == ("2026-11-19", code)
-    assert "2026-11-19 failed" in CliRunner().invoke(edgemill, ["status", "results/latest"]).stdout
+    assert "2026-11-19 failed" in call("status", "results/latest").stdout
     if code != 2:  # settings are wrong before the pointer is looked for
         assert all(fact in ended.stderr for fact in ("results/latest", "2026-11-18"))
     [labels] = failures_of(series / "edgemill.prom")

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 
 import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, diff, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.display import RunSummary
 from edgemill.pipeline.nightly.night import Night
@@ -29,6 +27,7 @@ from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.pointer import pointer_target, set_pointer
+from in_process import call
 from made import made
 from pages import Shown, read_page
 
@@ -412,7 +411,7 @@ def edges(tmp_path: Path) -> Path:
 
 def run(edges: Path, out: Path | str, day: str, *arguments: str) -> Ended:
     command = ["run", "--input", f"{edges}/{{date}}", "--output", f"{out}/{{date}}", "--date", day, "--device", "cpu"]
-    return CliRunner().invoke(edgemill, [*command, *arguments])
+    return call(*command, *arguments)
 
 
 def log(result: Result) -> Iterator[dict[str, Any]]:
@@ -465,7 +464,7 @@ def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
     assert Folder(out).names() == ["2026-11-20", "latest"]
     for command in (["show"], ["top"], ["verify"], ["of", "--count", "1"], ["report"], ["diff", f"{out}/2026-11-20"]):
         name, *others = command
-        done = CliRunner().invoke(edgemill, [name, *others, f"{out}/latest", *(["5"] if name == "of" else [])])
+        done = call(name, *others, f"{out}/latest", *(["5"] if name == "of" else []))
         assert done.exit_code == 0, (command, done.output)
 
 
@@ -475,12 +474,12 @@ def test_the_report_anew_compares_again(edges: Path, tmp_path: Path) -> None:
         assert run(edges, tmp_path / "out", day).exit_code == 0
     before = report(Result(tmp_path / "out/latest")).tables
     (tmp_path / "out").rename(tmp_path / "moved")
-    assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "moved/latest")]).exit_code == 0
+    assert call("report", str(tmp_path / "moved/latest")).exit_code == 0
     after = report(Result(tmp_path / "moved/latest")).tables
     assert len(before["What changed"]) == 9
     assert all(after[name] == before[name] for name in before if "hanged" in name)
     shutil.copytree(tmp_path / "moved/2026-11-20", tmp_path / "alone")
-    assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "alone")]).exit_code == 0
+    assert call("report", str(tmp_path / "alone")).exit_code == 0
     assert "What changed" not in report(Result(tmp_path / "alone")).tables
 
 
@@ -583,7 +582,7 @@ def test_what_a_killed_night_did_not_do_its_repeat_does(
 
 
 def status(out: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(CliRunner().invoke(edgemill, ["status", out, "--json"]).stdout)
+    found: dict[str, Any] = json.loads(call("status", out, "--json").stdout)
     return found
 
 
@@ -606,14 +605,14 @@ def test_a_night_that_fails_after_its_result(
             f"Error: cannot write {out}/latest: no",
             f"the result is at {night}; run the same command again for the remaining steps",
         ]
-        text = CliRunner().invoke(edgemill, ["status", night]).stdout.splitlines()
+        text = call("status", night).stdout.splitlines()
         assert any("later steps" in line for line in text)
         assert not [line for line in text if line.startswith("checkpoint")]
         assert Result(night).converged
         found = status(night)
         assert (found["state"], found["exit_code"]) == ("failed", 2)
         assert found["error"] == f"cannot write {out}/latest: no"
-    assert CliRunner().invoke(edgemill, ["status", night]).exit_code == 1
+    assert call("status", night).exit_code == 1
     monkeypatch.undo()
     assert run(edges, out, "2026-11-20", *PLAIN).stdout.startswith("nothing to do")
     assert (status(night)["state"], status(night)["last_event"]) == ("finished", "latest_moved")
@@ -705,7 +704,7 @@ def test_only_complete_inputs_are_taken(
     edges: Path, tmp_path: Path, command: str, arguments: list[str], message: str
 ) -> None:
     paths = ["--input", f"{edges}/{{date}}", "--output", f"{tmp_path}/out/{{date}}", "--date", "2026-11-20"]
-    done = CliRunner().invoke(edgemill, [command, *paths, "--device", "cpu", *arguments])
+    done = call(command, *paths, "--device", "cpu", *arguments)
     day = arguments[1] if arguments[0] == "--date" else "2026-11-20"
     left = [f"{day}.failed.log.jsonl"] if command == "run" else []
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (8, "", 1 + len(left))

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import Result, diff
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.verify.result import verify
+from in_process import call
 from pages import read_page
 
 KILLED = """
@@ -61,7 +60,7 @@ def command(day: str, *arguments: str) -> list[str]:
 
 
 def here(day: str, *arguments: str) -> Ended:
-    ended = CliRunner().invoke(edgemill, command(day, *arguments))
+    ended = call(*command(day, *arguments))
     return Ended(ended.exit_code, ended.stdout, ended.stderr)
 
 

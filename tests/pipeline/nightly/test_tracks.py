@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,13 +19,13 @@ import fates
 import oracles
 import runs
 from edgemill.pipeline import Result, StoreLost, UsageError, diff, find_dn_graph, find_track, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import TracksRecord
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.tracks import EarlierResult
 from edgemill.tasks.verify.result import verify
 from examples import examples
+from in_process import call
 from made import made
 from tracking import assign, tracked
 
@@ -186,7 +185,7 @@ def write_day(folder: Path, day: str, groups: Iterable[Iterable[int]]) -> None:
 
 def run(folder: Path, out: str, day: str, *more: str) -> Ended:
     paths = ["--input", f"{folder}/edges/{{date}}", "--output", f"{out}/{{date}}", "--date", day]
-    return CliRunner().invoke(edgemill, ["run", *paths, "--device", "cpu", "--set", "output.report=false", *more])
+    return call("run", *paths, "--device", "cpu", "--set", "output.report=false", *more)
 
 
 def test_a_group_is_found_by_its_track(tmp_path: Path) -> None:
@@ -194,16 +193,16 @@ def test_a_group_is_found_by_its_track(tmp_path: Path) -> None:
     for track, members in tracks_of(result).items():
         found = find_track(result, track)
         assert (found, find_track(tmp_path / "out", track)) == (find_dn_graph(result, found.component),) * 2
-        ended = CliRunner().invoke(edgemill, ["members", str(result.path), "--track", str(track), "--json"])
+        ended = call("members", str(result.path), "--track", str(track), "--json")
         assert {json.loads(line)["id"] for line in ended.stdout.splitlines()} == members
-        ended = CliRunner().invoke(edgemill, ["subgraph", str(result.path), "--track", str(track)])
+        ended = call("subgraph", str(result.path), "--track", str(track))
         assert len(ended.stdout.splitlines()) == 1 + len(members) * (len(members) - 1) // 2
     with pytest.raises(UsageError, match="track 3"):
         find_track(result, 3)
     with pytest.raises(UsageError, match=r"release without tracks: edgemill\.diff"):
         find_track(result_of(tmp_path / "earlier", [frozenset(range(4))]), 1)
     for arguments in ([], ["5", "--track", "1"]):
-        ended = CliRunner().invoke(edgemill, ["members", str(result.path), *arguments])
+        ended = call("members", str(result.path), *arguments)
         assert (ended.exit_code, "one group: its ID or --track N" in ended.stderr) == (2, True)
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 from deltalake import DeltaTable
 
@@ -22,11 +21,11 @@ import lakes
 import runs
 import strategies
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.nightly import delta
 from edgemill.pipeline.nightly.delta import commit, create, declared
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.tasks.storage.folders import Folder
+from in_process import call
 from made import made
 from s3_servers import s3_server
 
@@ -45,7 +44,7 @@ def write_day(folder: Path, day: str, sizes: list[int]) -> None:
 def night(folder: Path, out: str, day: str, *more: str) -> Ended:
     paths = ["--input", f"{folder}/edges/{{date}}", "--output", f"{out}/{{date}}", "--date", day]
     plain = ["--device", "cpu", "--set", "output.report=false", "--output-format", "delta"]
-    return CliRunner().invoke(edgemill, ["run", *paths, *plain, *more])
+    return call("run", *paths, *plain, *more)
 
 
 def lines_of(ended: Ended) -> list[str]:

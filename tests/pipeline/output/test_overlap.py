@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from edgemill.pipeline.cli import edgemill
+import in_process
 from edgemill.pipeline.settings.overlap import check_locations, refuse_input_overlap, refuse_within
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.errors import UsageError
@@ -23,7 +23,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def call(command: str, given: str, out: str) -> Result:
-    return CliRunner().invoke(edgemill, [command, "--input", given, "--output", out])
+    return in_process.call(command, "--input", given, "--output", out)
 
 
 SPELT = ["{}", "{}/", "file://{}", "file:{}", "local://{}", "local:{}", "LOCAL://{}", "simplecache::file://{}"]
@@ -147,14 +147,14 @@ def test_in_a_working_directory_that_was_removed(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    ended = CliRunner().invoke(edgemill, command)
+    ended = in_process.call(*command)
     monkeypatch.chdir(tmp_path)
     assert (ended.exit_code, "working directory, which was removed" in ended.stderr) == (2, True), ended.stderr
     assert ended.stderr.count("\n") == 1
 
 
 def test_rows_are_generated_on_a_disk(tmp_path: Path) -> None:
-    made = CliRunner().invoke(edgemill, ["generate", "star", "--leaves", "5", "--output", f"file://{tmp_path}/rows"])
+    made = in_process.call("generate", "star", "--leaves", "5", "--output", f"file://{tmp_path}/rows")
     assert (made.exit_code, len(list((tmp_path / "rows").iterdir()))) == (0, 1)
-    refused = CliRunner().invoke(edgemill, ["generate", "star", "--leaves", "5", "--output", "s3://bucket/rows"])
+    refused = in_process.call("generate", "star", "--leaves", "5", "--output", "s3://bucket/rows")
     assert (refused.exit_code, "a folder on a disk" in refused.stderr) == (2, True)

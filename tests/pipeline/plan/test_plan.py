@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import runs
 from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine
 from edgemill.pipeline.cli.documents import plan_document
 from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
@@ -267,14 +268,14 @@ def test_next_to_no_rows(tmp_path: Path, count: int, text: bool) -> None:
 
 def test_what_is_told(rows: Path, tmp_path: Path) -> None:
     plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", method="band"))
-    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
+    lines = runs.plan_lines(plan)
     assert lines["sample"] == "all rows read"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
     assert re.match(r"1: one worker ", lines["partitions"])
     assert re.search(r", and 1 that iterates, .*after each checkpoint$", lines["tasks"])
     assert lines["fits"] == "yes"
     part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
-    lines = dict(line.split(maxsplit=1) for line in describe(part).splitlines())
+    lines = runs.plan_lines(part)
     assert re.match(r"2,048 of 8,192 rows read: .*estimates; raise ingest\.sample_rows", lines["sample"])
     assert re.fullmatch(r"~\d,\d\d0, from \d,\d\d0 to \d,\d\d0", lines["edges"])
 

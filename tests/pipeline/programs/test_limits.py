@@ -7,16 +7,15 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.programs import running, saving
 from edgemill.tasks.errors import InternalError
 from edgemill.tasks.programs import mirrors
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 NAMES = ("labels", "coreness")
@@ -53,7 +52,7 @@ def test_a_limit_publishes_what_there_is(limit: dict[str, Any], rows: Path, tmp_
 def test_a_limit_ends_with_5(rows: Path, tmp_path: Path) -> None:
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     limit = ["--set", "programs.max_supersteps=2", "--set", "output.report=false"]
-    ended = CliRunner().invoke(edgemill, [*command, "--programs", "lambda,coreness", *limit])
+    ended = call(*command, "--programs", "lambda,coreness", *limit)
     assert ended.exit_code == 5
     assert "2 supersteps" in ended.stderr
     result = Result(tmp_path / "out")

@@ -11,12 +11,10 @@ from typing import Any
 import networkx as nx
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import edgemill as package
 import runs
 from edgemill.pipeline import InputError, ProgramError, Result, UsageError, diff, load_settings, mine, top
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.notebook.page import page as notebook_page
 from edgemill.pipeline.queries.program_columns import summaries
 from edgemill.pipeline.stages import publishing
@@ -24,6 +22,7 @@ from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 GRAPH = nx.disjoint_union(nx.karate_club_graph(), nx.star_graph(9))
 OWN = """
@@ -151,9 +150,9 @@ def test_views(result: Result, tmp_path: Path) -> None:
     assert sum(own.vertices for own in alike.ranges) == len(table)
     first = top(result, "jaccard", 2).to_pylist()
     assert [tuple(row.values()) for row in first] == [(*ids, value) for ids, value in alike.top[:2]]
-    told = CliRunner().invoke(edgemill, ["top", result.place.url, "--by", "cosine", "-n", "1", "--json"])
+    told = call("top", result.place.url, "--by", "cosine", "-n", "1", "--json")
     assert json.loads(told.stdout)["cosine"] == max(table["cosine"].to_pylist())
-    shown = CliRunner().invoke(edgemill, ["show", result.place.url, "--detail"]).output
+    shown = call("show", result.place.url, "--detail").output
     assert "edges of highest jaccard" in shown and "within_within" in shown and "similarity (jaccard, cosine;" in shown
     report = (Path(result.place.url) / "report.html").read_text(encoding="utf-8")
     assert "Edges of highest jaccard" in report and "edges of a group" in report

@@ -10,15 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import edgemill as package
 import runs
 from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.python_api.update_settings import update_settings
 from edgemill.pipeline.settings import declared_programs
 from edgemill.pipeline.settings.sources import as_yaml, by_name, settings_of
+from in_process import call
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")
 SHOWN = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -294,7 +293,7 @@ def test_installed_programs_are_listed_and_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [point] if group == declared_programs.GROUP else []
     )
-    listed = CliRunner().invoke(edgemill, ["programs", "--program", "my_programs:Reach"]).output
+    listed = call("programs", "--program", "my_programs:Reach").output
     assert "reach.most (3)" in listed and "reach.source (required)" in listed
     assert "`component`" in listed
     assert load(own=(), run="smallest").programs.vertex_programs == ("smallest",)
@@ -304,7 +303,7 @@ def test_a_program_that_fails_ends_a_run_with_its_message(folder: Path, rows: Pa
     text = SHOWN["wrong.py"].replace("v.in_degree.mean()", "v.degree")
     (folder / "failing.py").write_text(text, encoding="utf-8")
     command = ["run", "--input", rows, "--output", tmp_path / "out", "--device", "cpu", "--program", "failing:Spread"]
-    done = CliRunner().invoke(edgemill, [*map(str, command), "--programs", "spread"])
+    done = call(*map(str, command), "--programs", "spread")
     assert done.exit_code == 9
     assert all(fact in done.output for fact in ("`apply`", "AttributeError"))
     assert not (tmp_path / "out" / "manifest.json").exists()
@@ -383,7 +382,7 @@ def test_a_program_declares_its_columns_and_cost(rows: Path, folder: Path, tmp_p
     (record,) = result.manifest.programs
     assert record.meanings == {"marked_marked": "Whether it is.", "close_by": "How many are."}
     assert record.parameters == {"vertices": ["1", "3", "9"], "times": 2}
-    listed = CliRunner().invoke(edgemill, ["programs", "--program", "declaring:Marked"]).output
+    listed = call("programs", "--program", "declaring:Marked").output
     assert all(fact in listed for fact in ("marked.times", "(2)"))
     assert "close_by" in listed
     plan = package.make_plan(settings_of(by_name(rows, tmp_path / "other", **how)))

@@ -17,12 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text
 from edgemill.pipeline.monitor.progress import Progress
@@ -37,6 +35,7 @@ from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
+from in_process import call
 from vertex_programs import check_centralities
 
 WITHOUT_SOURCE = [
@@ -272,7 +271,7 @@ def test_a_tolerance_that_rounding_hides_is_refused() -> None:
 
 
 def test_the_command_lists_them() -> None:
-    told = CliRunner().invoke(edgemill, ["programs"])
+    told = call("programs")
     assert told.exit_code == 0
     for name, entry in every_shipped().items():
         assert name in told.output
@@ -292,16 +291,14 @@ def test_by_the_command(rows: Path, alone: Result, tmp_path: Path) -> None:
         "--set",
         "output.report=false",
     ]
-    ended = CliRunner().invoke(
-        edgemill, [*arguments, "--programs", "lambda,pagerank", "--set", "pagerank.damping=0.85"]
-    )
+    ended = call(*arguments, "--programs", "lambda,pagerank", "--set", "pagerank.damping=0.85")
     assert ended.exit_code == 0, ended.output
     found = pq.read_table(tmp_path / "out" / "vertices")
     assert found["pagerank"].equals(alone.vertices.to_table()["pagerank"])
 
 
 def test_show_tells_of_them(alone: Result) -> None:
-    shown = CliRunner().invoke(edgemill, ["show", alone.place.url])
+    shown = call("show", alone.place.url)
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.output.split())
     assert "pagerank (pagerank; " in told and "clustering (clustering; supersteps: 1)" in told
@@ -355,7 +352,7 @@ def test_batches_are_told_with_the_seconds_predicted(sampled: Result) -> None:
     kind, seconds = heard.remaining_seconds("programs", now) or ("", -1)
     assert kind == "about" and abs(seconds - max(0, batches[2]["predicted_seconds"] - batches[2]["seconds"])) < 1e-6
     assert "betweenness batch 3/5" in stage_text(heard, "programs")
-    shown = CliRunner().invoke(edgemill, ["show", sampled.place.url]).output
+    shown = call("show", sampled.place.url).output
     assert "diameter" in shown and "sources 60" in shown
 
 
@@ -363,7 +360,7 @@ def test_predicted_seconds_are_beside_the_actual_ones(sampled: Result) -> None:
     facts = next(record.facts for record in sampled.manifest.programs if record.name == "betweenness")
     predicted, actual = facts["predicted_seconds"], facts["batch_seconds"]
     assert sampled.manifest.predicted_programs == [("betweenness", predicted, actual)]  # one batch of distances
-    lines = CliRunner().invoke(edgemill, ["show", sampled.place.url, "--detail"]).output.splitlines()
+    lines = call("show", sampled.place.url, "--detail").output.splitlines()
     at = next(at for at, line in enumerate(lines) if line.split() == ["betweenness", f"{actual:.2f}"])
     assert lines[at + 1].split() == ["as", "predicted", f"{predicted:.2f}"]
     distances = next(record for record in sampled.manifest.programs if record.name == "distances")

@@ -8,15 +8,14 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import Result, UsageError, find_vertex, mine, top
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.notebook.page import page as notebook_page
 from edgemill.pipeline.queries.group_tables import distribution, top_of_column
 from edgemill.pipeline.queries.program_columns import ColumnSummary, Range, summaries, top_vertices
 from edgemill.pipeline.report import graph_sections
+from in_process import call
 
 GRAPH = nx.disjoint_union(nx.karate_club_graph(), nx.star_graph(9))
 PROGRAMS = ("pagerank", "components", "coreness")
@@ -48,17 +47,17 @@ def test_top_vertices(result: Result) -> None:
     cores = nx.core_number(GRAPH)
     rows = top(result, "coreness", 5).to_pylist()
     assert [row["id"] for row in rows] == sorted(cores, key=lambda v: (-cores[v], v))[:5]
-    told = CliRunner().invoke(edgemill, ["top", result.place.url, "--by", "pagerank", "-n", "1", "--json"])
+    told = call("top", result.place.url, "--by", "pagerank", "-n", "1", "--json")
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout)["id"] == top_vertices(result, "pagerank", 1)["id"][0].as_py()
-    shown = CliRunner().invoke(edgemill, ["top", result.place.url, "--by", "coreness"])
+    shown = call("top", result.place.url, "--by", "coreness")
     assert shown.exit_code == 0 and "vertex" in shown.output and "coreness" in shown.output
     with pytest.raises(UsageError, match=r"weak_component.*'rank'"):
         top(result, "rank")
 
 
 def test_pages_show_them(result: Result) -> None:
-    shown = CliRunner().invoke(edgemill, ["show", result.place.url, "--detail"])
+    shown = call("show", result.place.url, "--detail")
     assert shown.exit_code == 0, shown.output
     for text in ("vertices of highest pagerank", "weak_component: 2 groups", "distribution of coreness"):
         assert text in shown.output
@@ -71,7 +70,7 @@ def test_pages_show_them(result: Result) -> None:
 def test_a_vertex_has_its_values(result: Result) -> None:
     vertex = find_vertex(result, 36)
     assert (vertex.degree, vertex.values["weak_component"], vertex.values["coreness"]) == (1, 34, 1)
-    told = CliRunner().invoke(edgemill, ["of", result.place.url, "36"])
+    told = call("of", result.place.url, "36")
     assert told.exit_code == 0 and "weak_component 34, coreness 1" in told.output
 
 

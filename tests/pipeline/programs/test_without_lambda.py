@@ -8,17 +8,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, diff, groups_of, ktruss, load_settings, make_plan, mine, top
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.notebook.page import page as notebook_page
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 PROGRAMS = ("pagerank", "components", "coreness")
@@ -110,10 +109,10 @@ def test_clustering_is_checked_without_a_column_of_triangles(rows: Path, tmp_pat
 
 def test_commands_tell_of_it(rows: Path, alone: Result, tmp_path: Path) -> None:
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
-    ran = CliRunner().invoke(edgemill, [*command, "--programs", "coreness", "--set", "output.report=false"])
+    ran = call(*command, "--programs", "coreness", "--set", "output.report=false")
     assert ran.exit_code == 0, ran.output
     assert "lambda" not in ran.output and "triangles" not in ran.output
-    shown = CliRunner().invoke(edgemill, ["show", alone.place.url, "--detail"])
+    shown = call("show", alone.place.url, "--detail")
     assert shown.exit_code == 0, shown.output
     assert "programs" in shown.output and "bounding" not in shown.output
     for arguments in (
@@ -121,7 +120,7 @@ def test_commands_tell_of_it(rows: Path, alone: Result, tmp_path: Path) -> None:
         ["status", alone.place.url],
         ["status", "--json", alone.place.url],
     ):
-        told = CliRunner().invoke(edgemill, arguments)
+        told = call(*arguments)
         assert told.exit_code == 0, told.output
     report = (alone.path / "report.html").read_text(encoding="utf-8")
     assert "Programs" in report or "pagerank" in report

@@ -12,8 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +23,6 @@ import oracles
 import runs
 import strategies
 from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cli.show import changes_table
 from edgemill.pipeline.compare import dn_graphs
 from edgemill.pipeline.compare import edges as edge_changes
@@ -36,13 +33,10 @@ from edgemill.pipeline.queries.group_tables import dn_graphs_table
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.tracks import Fates
 from examples import examples
+from in_process import call
 from made import Edge, made
 
 Levels = dict[Edge, int]
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def clique(*members: Any) -> list[Edge]:

@@ -16,8 +16,6 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 
 from edgemill.pipeline import (
     Result,
@@ -28,15 +26,11 @@ from edgemill.pipeline import (
     member_ids,
     top,
 )
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.queries import group_files
 from edgemill.tasks.storage.folders import Folder
+from in_process import call
 from made import made
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def read_back(content: bytes, form: str) -> list[tuple[Any, ...]]:

@@ -14,8 +14,6 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,15 +21,11 @@ from hypothesis import strategies as st
 import oracles
 import strategies
 from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.queries.trusses import truss_group
 from examples import examples
+from in_process import call
 from known_graphs import FACEBOOK
 from made import Edge, made
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def ascending(edges: Iterable[Edge]) -> list[Edge]:

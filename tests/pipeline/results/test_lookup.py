@@ -14,8 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 
 from edgemill.pipeline import (
     Group,
@@ -29,14 +27,10 @@ from edgemill.pipeline import (
     mine,
     top,
 )
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.results import lookup
+from in_process import call
 from known_graphs import FACEBOOK
 from made import Edge, made
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def sets_of_edges(result: Result, group: Group) -> frozenset[Edge]:

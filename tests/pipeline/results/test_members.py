@@ -14,7 +14,6 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,15 +22,11 @@ import oracles
 import strategies
 from drawn_results import drawn_result
 from edgemill.pipeline import Group, InputError, Result, UsageError, group_at, groups_of, members_of, top
-from edgemill.pipeline.cli import edgemill
 from examples import examples
+from in_process import call
 from made import Edge, made
 
 OWN = ["id", "degree_inside", "degree", "triangles", "lambda"]
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def objects(ended: Ended) -> list[dict[str, Any]]:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Ended
 
 from edgemill.pipeline import (
     Result,
@@ -20,13 +18,9 @@ from edgemill.pipeline import (
     groups_of,
     top,
 )
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.storage.folders import Folder
+from in_process import call
 from made import made
-
-
-def call(*arguments: str) -> Ended:
-    return CliRunner().invoke(edgemill, arguments)
 
 
 def test_the_commands_print(many: Result) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import in_process
 from edgemill.pipeline import Result, UsageError, diff, find_vertex, groups_of
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.compare import edges
 from edgemill.pipeline.compare.vertices import MOST_VALUES, ChangedValue
 from edgemill.pipeline.explorer.queries import Queries
@@ -150,7 +149,7 @@ def test_columns_of_other_types_are_not_compared(tmp_path: Path) -> None:
 
 
 def call(*arguments: Any) -> str:
-    ended = CliRunner().invoke(edgemill, [str(argument) for argument in arguments])
+    ended = in_process.call(*[str(argument) for argument in arguments])
     assert ended.exit_code == 0, ended.output
     return ended.output
 

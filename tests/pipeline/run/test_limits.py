@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import oracles
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.verify.result import verify
+from in_process import call
 
 Mine = Callable[..., Result]
 
@@ -81,7 +80,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path, mined: Mine
 def test_peeling_makes_no_exchanges_to_limit(tmp_path: Path, command: str, partitions: int) -> None:
     path, out = runs.write_rows(tmp_path / "rows.parquet", CLIQUES), tmp_path / "out"
     arguments = [command, "--input", str(path), "--output", str(out), "--device", "cpu", "--max-exchanges", "9"]
-    found = CliRunner().invoke(edgemill, [*arguments, "--partitions", str(partitions)])
+    found = call(*arguments, "--partitions", str(partitions))
     assert (found.exit_code, out.exists()) == (2, False)
     assert "--max-exchanges" in found.stderr
     assert "--max-seconds" in found.stderr
@@ -95,7 +94,7 @@ def test_peeling_makes_no_exchanges_to_limit(tmp_path: Path, command: str, parti
 def test_the_command_exits_5(tmp_path: Path, limit: list[str]) -> None:
     path, out = runs.write_rows(tmp_path / "rows.parquet", CLIQUES), tmp_path / "out"
     arguments = ["run", "--input", str(path), "--output", str(out)]
-    found = CliRunner().invoke(edgemill, [*arguments, *limit])
+    found = call(*arguments, *limit)
     result = Result(out)
     assert found.exit_code == 5
     assert f"{result.manifest.unsettled} edges are unsettled" in found.stderr

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Called
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.checkpoint_files import checkpoint_place
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.setting_names import with_flags
 from edgemill.tasks.generate import generate
 from edgemill.tasks.storage.folders import folder_at
+from in_process import call
 
 TWO_TRIANGLES = [(1, 2), (2, 3), (1, 3), (3, 4), (2, 4)]
 
@@ -39,7 +38,7 @@ def out(rows: Path, tmp_path: Path) -> Path:
 def run(rows: Path, out: Path, *arguments: str) -> Called:
     command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", "--set", "output.report=false"]
     command += arguments
-    return CliRunner().invoke(edgemill, command)
+    return call(*command)
 
 
 def log(out: Path) -> list[dict[str, Any]]:

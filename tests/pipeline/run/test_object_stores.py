@@ -18,12 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import InputError, InputIncomplete, OutputLocked, Result, UsageError, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.output.lock import LOCK_NAME, LockOwner, StoreLock
@@ -39,6 +37,7 @@ from edgemill.tasks.inputs.sources import plan_blocks, refuse_changed_files
 from edgemill.tasks.publish.tables import write_edges
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.result import verify
+from in_process import call
 from s3_servers import s3_server
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
@@ -558,7 +557,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
 
     monkeypatch.setattr(files, "_open", gone(files._open))
     monkeypatch.setattr(files, "cat_file", gone(files.cat_file))
-    done = CliRunner().invoke(edgemill, [command, out.url])
+    done = call(command, out.url)
     assert done.exit_code == 4
     assert re.match(
         r"Error: .*memory://goes-away \d+/result.*Connection reset|Error: no answer from an object store", done.stderr

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from edgemill.pipeline.cli import edgemill
+from in_process import call
 
 RUN = """
 import gc, json, sys
@@ -69,7 +68,7 @@ def test_a_run_leaves_little_to_search_at_its_end(tmp_path: Path) -> None:
 
 def run_in_this_process(folder: Path) -> None:
     """The command; its input is not there, so it ends when it has loaded what it needs."""
-    assert CliRunner().invoke(edgemill, ["run", "--input", str(folder / "none"), "--output", str(folder)]).exit_code
+    assert call("run", "--input", str(folder / "none"), "--output", str(folder)).exit_code
     assert gc.isenabled()
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.updating import deciding
+from in_process import call
 
 CONFIG = Path(__file__).parents[3] / "configs" / "nightly.yaml"
 KILLED = """
@@ -44,7 +43,7 @@ def arguments(day: str) -> list[str]:
 
 
 def night(day: str) -> dict[str, Any]:
-    ended = CliRunner().invoke(edgemill, arguments(day))
+    ended = call(*arguments(day))
     assert ended.exit_code == 0, ended.output
     document: dict[str, Any] = json.loads(ended.stdout)
     return document

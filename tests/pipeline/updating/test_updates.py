@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import in_process
 import runs
 from dense_answers import check_dense
 from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.python_api.update_settings import update_settings
 from edgemill.pipeline.updating import finding_lambda, groups
 from edgemill.pipeline.updating import tables as updated_tables
@@ -362,7 +361,7 @@ def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:
 def test_settings_of_a_whole_input_are_refused(base: Result, tmp_path: Path, name: str) -> None:
     """Also with --set, whose values are read later."""
     arguments = ["update", str(base.path), "--output", str(tmp_path / "out"), "--set", f"input.{name}=1"]
-    ended = CliRunner().invoke(edgemill, arguments)
+    ended = in_process.call(*arguments)
     assert ended.exit_code == 2 and "is for a whole input" in ended.output
 
 
@@ -402,7 +401,7 @@ def test_all_edges_go_and_come_back(with_programs: Result, tmp_path: Path) -> No
     assert empty.manifest.counts.vertices == empty.vertices.to_table().num_rows == 0
     made = update(empty, tmp_path / "made", insert=rows(edges, text), **own)
     assert_equal(made, edges, text)
-    shown = " ".join(CliRunner().invoke(edgemill, ["show", str(made.path)]).output.split())
+    shown = " ".join(in_process.call("show", str(made.path)).output.split())
     assert re.search("input earlier result and .* changes; columns src, dst", shown) and "from Python" not in shown
 
 
@@ -438,7 +437,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         runs.write_rows(tmp_path / f"{name}.parquet", edges)
 
     def command(*arguments: str) -> dict[str, Any]:
-        ended = CliRunner().invoke(edgemill, [*arguments, "--device", "cpu", "--set", "output.report=false", "--json"])
+        ended = in_process.call(*arguments, "--device", "cpu", "--set", "output.report=false", "--json")
         assert ended.exit_code == 0, ended.output
         document: dict[str, Any] = json.loads(ended.stdout)
         return document

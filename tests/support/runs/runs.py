@@ -17,6 +17,8 @@ from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 
 from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.batching import ShortIntervals
+from edgemill.pipeline.plan.fit import describe
+from edgemill.pipeline.plan.plan import Plan
 from edgemill.tasks.verify.result import verify
 
 Edge = tuple[Any, Any]
@@ -52,6 +54,11 @@ def check_intervals(result: Result, plain: Result) -> None:
     assert all(low[edge] <= lam <= high[edge] for edge, lam in exact.items())
     assert result.manifest.unsettled == sum(low[edge] < high[edge] for edge in low) > 0
     assert verify(result.path).ok
+
+
+def plan_lines(plan: Plan) -> dict[str, str]:
+    """What `edgemill plan` tells, by the name at the start of each line."""
+    return dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
 
 
 def flaws(out: Any, rows: Any = None) -> list[str]:

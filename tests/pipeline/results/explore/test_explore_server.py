@@ -22,13 +22,12 @@ import psutil
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from click.testing import CliRunner
 
 from edgemill.pipeline import Result, UsageError
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.explorer import server
 from edgemill.pipeline.explorer.server import ExplorerServer
 from edgemill.pipeline.output.manifest import Manifest
+from in_process import call
 from serving import answer, ask, get, send, serving
 
 WriteResult = Callable[..., Manifest]
@@ -309,7 +308,7 @@ def test_results_without_the_tables_are_refused(
     tmp_path: Path, write_result: WriteResult, changes: dict[str, Any], why: str
 ) -> None:
     write_result(tmp_path / "out", **changes)
-    ended = CliRunner().invoke(edgemill, ["explore", str(tmp_path / "out")])
+    ended = call("explore", str(tmp_path / "out"))
     assert ended.exit_code == 2
     assert ended.stderr == f"Error: {tmp_path}/out has no table hierarchy, as the run {why}\n"
     assert not ended.stdout
@@ -318,7 +317,7 @@ def test_results_without_the_tables_are_refused(
 def test_a_port_that_is_taken_is_refused(facebook: Result, served: ExplorerServer) -> None:
     with pytest.raises(UsageError, match=f"port {served.server_port} cannot be bound"):
         ExplorerServer(facebook, served.server_port)
-    ended = CliRunner().invoke(edgemill, ["explore", str(facebook.path), "--port", "70000"])
+    ended = call("explore", str(facebook.path), "--port", "70000")
     assert ended.exit_code == 2
 
 

@@ -12,17 +12,16 @@ from typing import Any
 
 import fsspec
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import InputError, Result, mine
-from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import (
     Manifest,
 )
 from edgemill.pipeline.report.report import import_early, write_report
 from edgemill.tasks.verify.result import verify
+from in_process import call
 from pages import Shown, read_page
 
 WriteResult = Callable[..., Manifest]
@@ -77,7 +76,7 @@ def test_a_failed_report_keeps_the_result(
     monkeypatch.setattr("edgemill.pipeline.report.page.page", fails)
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
     out = tmp_path / "out"
-    done = CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"])
+    done = call("run", "--input", str(rows), "--output", str(out), "--device", "cpu")
     assert done.exit_code == 0
     assert done.stderr.startswith("Warning: the result is complete, but its report could not be written: ")
     assert len(done.stderr.splitlines()) == 1
@@ -132,7 +131,7 @@ def test_interrupt_during_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def command(*arguments: str | Path) -> tuple[int, str, str]:
-    done = CliRunner().invoke(edgemill, ["report", *(str(argument) for argument in arguments)])
+    done = call("report", *(str(argument) for argument in arguments))
     return done.exit_code, done.stdout.strip(), done.stderr.strip()
 
 
