@@ -14,16 +14,16 @@ from edgemill.tasks.generate import generate
 from lost_workers import Started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=8)
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The result with one partition, in this process."""
+    """The result with one partition, in this process. No test changes its files."""
     out = tmp_path_factory.mktemp("plain") / "out"
     return mine(rows, out, client=client, partitions=1, device="cpu", report=False)
 

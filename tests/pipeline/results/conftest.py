@@ -31,10 +31,11 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return made(tmp_path_factory.mktemp("many") / "out", levels, rows_per_file=13, rows_per_group=5)
 
 
-@pytest.fixture(scope="module")
-def facebook(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Result:
+@pytest.fixture(scope="session")
+def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A result with row groups of 500 rows, so that a search reads few of them. Tests that change files copy it."""
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, partitions=2, row_group_rows=400)
+    return mine(FACEBOOK, out, client=client, device="cpu", row_group_rows=500)
 
 
 @pytest.fixture

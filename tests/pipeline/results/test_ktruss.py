@@ -14,13 +14,12 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
 import strategies
-from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
+from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of
 from edgemill.pipeline.queries.trusses import truss_group
 from examples import examples
 from in_process import call
@@ -72,12 +71,6 @@ def test_drawn_graphs(
     )
     for k in range(2, result.manifest.lam.max + 4):
         held_to_networkx(result, nx.Graph(list(edges)), k)
-
-
-@pytest.fixture(scope="module")
-def facebook(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Result:
-    out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, partitions=2, row_group_rows=4000)
 
 
 @pytest.mark.parametrize("k", [pytest.param(20, marks=pytest.mark.slow), 97])

@@ -12,15 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import mine
+from edgemill.pipeline import Result
 from edgemill.tasks.storage.checksums import with_checksum_key
 from edgemill.tasks.verify.result import verify
-from known_graphs import FACEBOOK
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mine(FACEBOOK, tmp_path_factory.mktemp("good") / "out", partitions=1).path
 
 
 def replaced(out: Path, table: str, column: str) -> None:
@@ -41,8 +35,8 @@ def replaced(out: Path, table: str, column: str) -> None:
     (out / "manifest.json").write_bytes(with_checksum_key(json.dumps(manifest)))
 
 
-def test_a_correct_result(good: Path) -> None:
-    report = verify(good)
+def test_a_correct_result(facebook: Result) -> None:
+    report = verify(facebook.path)
     assert report.ok
     assert [check.detail for check in report.checks if check.name == "groups"] == [
         "181 components, 7 DN-graphs found again"
@@ -68,8 +62,8 @@ def test_a_correct_result(good: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_value(good: Path, tmp_path: Path, table: str, column: str) -> None:
+def test_a_wrong_value(facebook: Result, tmp_path: Path, table: str, column: str) -> None:
     out = tmp_path / "out"
-    shutil.copytree(good, out)
+    shutil.copytree(facebook.path, out)
     replaced(out, table, column)
     assert [check.name for check in verify(out).checks if not check.ok] == ["groups"]

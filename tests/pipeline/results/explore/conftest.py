@@ -12,15 +12,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.explorer.server import ExplorerServer
-from known_graphs import FACEBOOK
 from serving import serving
-
-
-@pytest.fixture(scope="module")
-def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """A result with row groups of 500 rows, so that a search reads few of them."""
-    out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, device="cpu", row_group_rows=500)
 
 
 @pytest.fixture
