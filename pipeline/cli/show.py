@@ -25,9 +25,9 @@ from ..monitor.progress import Progress
 from ..monitor.status import CheckpointStatus, Status
 from ..output.manifest import Counts, Manifest, StreamRecord
 from ..queries.attributes import as_text
-from ..queries.group_tables import distribution, top_of_column, value_text
+from ..queries.group_tables import distribution, top_of_column
 from ..queries.groups import top, with_members
-from ..queries.program_columns import ColumnSummary, facts_text, summaries
+from ..queries.program_columns import ColumnSummary, facts_text, summaries, value_text
 from ..results.result import Result
 from ..settings.setting_names import with_flags
 
@@ -410,19 +410,8 @@ def _status_rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
     yield "state", state
     if status.owner is not None:
         yield "run", str(status.owner).removeprefix("run ")
-    if log is not None and status.state != "finished":
-        if status.owner is None:
-            yield "run", str(log.run)
-        yield from _progress(log, now if status.state in ("running", "unknown") else None)
-        if status.state in ("running", "unknown"):
-            if log.waiting is not None:
-                yield "waiting", log.waiting
-            yield from log.serving.items()
-    if log is not None and log.last_time is not None:
-        yield "last event", f"{log.last_event}, {_ago(now - log.last_time)} ({_at(log.last_time)})"
-    if log is not None and status.state == "failed":
-        yield "error", with_flags(str(log.error))
-        yield "exit code", str(log.exit_code)
+    if log is not None:
+        yield from _log_rows(status, log, now)
     if status.log_place is not None:
         yield "log", status.log_place
     ended = log if status.state in ("dead", "failed") else None
@@ -433,6 +422,24 @@ def _status_rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
         yield from _result_rows(status, result, follows)
     elif status.state == "none":
         yield "output", status.output
+
+
+def _log_rows(status: Status, log: Progress, now: datetime) -> Iterator[tuple[str, str]]:
+    """Rows on what the log tells of the last run."""
+    may_run = status.state in ("running", "unknown")
+    if status.state != "finished":
+        if status.owner is None:
+            yield "run", str(log.run)
+        yield from _progress(log, now if may_run else None)
+    if may_run:
+        if log.waiting is not None:
+            yield "waiting", log.waiting
+        yield from log.serving.items()
+    if log.last_time is not None:
+        yield "last event", f"{log.last_event}, {_ago(now - log.last_time)} ({_at(log.last_time)})"
+    if status.state == "failed":
+        yield "error", with_flags(str(log.error))
+        yield "exit code", str(log.exit_code)
 
 
 def _result_rows(status: Status, result: Manifest, follows: bool) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,6 @@ from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
 from .versions import installed_version
 from .watchdog import workers_of
 from .worker_lock import WorkerLock
-from .workers.device_results import move_to_host
 from .workers.spill import mapped
 
 if TYPE_CHECKING:
@@ -247,6 +246,8 @@ class Engine:
         Dask moves results by itself only once those that it counts fill most of a GPU. It does not count what running
         tasks take.
         """
+        from .workers.device_results import move_to_host
+
         self.on_every_worker(move_to_host, [future.key for future in futures])
 
     def holders(self, futures: Sequence[Future]) -> list[int]:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ...tasks.ids.display import display_id
 from ..queries.attributes import label_column, labels_of
 from ..queries.group_files import write_table
-from ..queries.group_tables import value_text
 from ..queries.groups import find_dn_graph, members_of
+from ..queries.program_columns import value_text
 from ..results.lookup import DNGraph, parse_int64
 from ..results.result import Result
 from .drawing import draw

@@ -6,6 +6,7 @@ removes styles, such as GitHub, shows plain tables.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -125,3 +126,13 @@ def _value(value: Any) -> str:
 
 def _folded(summary: str, inside: str) -> str:
     return f"<details><summary>{summary}</summary>{inside}</details>"
+
+
+def shows_html() -> bool:
+    """Whether this process is the kernel of a notebook (Jupyter, VS Code, Colab, Kaggle) and not of a terminal.
+
+    IPython is not imported here: in a notebook it is already imported.
+    """
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -112,40 +112,14 @@ class Progress:
         Raises LookupError, TypeError or ValueError for an event of another format; the state stays consistent.
         """
         time = datetime.fromisoformat(event["time"]) if "time" in event else datetime.now(UTC)
-        name = event["event"]
-        self.run, self.last_event, self.last_time = event.get("run", self.run), name, time
-        match name:
-            case "run_started":
-                settings = event.get("settings")
-                self.settings = settings if isinstance(settings, Mapping) else {}
-                self.active, self.figures, self.search, self.waiting = [], {}, None, None
-                self.outcome, self.ended, self.error, self.exit_code = "running", None, None, None
-            case "serving":
-                self.serving[str(event["what"])] = str(event["address"])
-            case "stage_started":
-                self._start(event["stage"], time, event["tasks"])
-            case "task_done":
-                done, tasks = event["done"], event["tasks"]
-                if event["stage"] not in self.active:
-                    self._start(event["stage"], None, tasks)
-                stage = self.stages[event["stage"]]
-                stage.done, stage.tasks = done, tasks
-            case "stage_finished":
-                self.finished[event["stage"]] = self.finished.get(event["stage"], 0) + event["seconds"]
-                self.last_finished = event["stage"]
-                if event["stage"] in self.active:
-                    self.active.remove(event["stage"])
-            case "planned":
-                self._keep_latest(event)
-            case "level" | "exchange":
-                if self.partial and not self.active:
-                    self._start("bound", None, 0)
-                self.search = event
-                self.figures |= {field: event[field] for field in _IN_STAGE if field in event}
-                self._keep_latest(event)
-                if name == "exchange":
-                    for total in _SUMMED:
-                        self.totals[total] += event.get(total, 0)
+        self.run, self.last_event, self.last_time = event.get("run", self.run), event["event"], time
+        match event["event"]:
+            case "run_started" | "serving" | "nothing_to_do" | "run_finished" | "run_failed":
+                self._update_run(event, time)
+            case "stage_started" | "task_done" | "stage_finished":
+                self._update_stage(event, time)
+            case "planned" | "level" | "exchange" | "kept":
+                self._update_search(event)
             case "batch":
                 self.batch = {name: event[name] for name in _OF_BATCH} | {"time": time}
             case "program":
@@ -154,8 +128,16 @@ class Progress:
                 self.waiting = event["reason"]
             case "waited":
                 self.waiting = None
-            case "kept":
-                self.checkpoints += 1
+
+    def _update_run(self, event: Mapping[str, Any], time: datetime) -> None:
+        match event["event"]:
+            case "run_started":
+                settings = event.get("settings")
+                self.settings = settings if isinstance(settings, Mapping) else {}
+                self.active, self.figures, self.search, self.waiting = [], {}, None, None
+                self.outcome, self.ended, self.error, self.exit_code = "running", None, None, None
+            case "serving":
+                self.serving[str(event["what"])] = str(event["address"])
             case "nothing_to_do":
                 self.existing_run = event["result"]
             case "run_finished":
@@ -163,6 +145,38 @@ class Progress:
             case "run_failed":
                 self.outcome, self.ended = "failed", time
                 self.error, self.exit_code = event["error"], event["exit_code"]
+
+    def _update_stage(self, event: Mapping[str, Any], time: datetime) -> None:
+        name = event["stage"]
+        match event["event"]:
+            case "stage_started":
+                self._start(name, time, event["tasks"])
+            case "task_done":
+                done, tasks = event["done"], event["tasks"]
+                if name not in self.active:
+                    self._start(name, None, tasks)
+                stage = self.stages[name]
+                stage.done, stage.tasks = done, tasks
+            case "stage_finished":
+                self.finished[name] = self.finished.get(name, 0) + event["seconds"]
+                self.last_finished = name
+                if name in self.active:
+                    self.active.remove(name)
+
+    def _update_search(self, event: Mapping[str, Any]) -> None:
+        """Fold an event of the search for λ, or of its plan, into the state."""
+        if event["event"] == "kept":
+            self.checkpoints += 1
+            return
+        if event["event"] != "planned":
+            if self.partial and not self.active:
+                self._start("bound", None, 0)
+            self.search = event
+            self.figures |= {field: event[field] for field in _IN_STAGE if field in event}
+        self.latest |= {field: event[field] for field in _LATEST if field in event}
+        if event["event"] == "exchange":
+            for total in _SUMMED:
+                self.totals[total] += event.get(total, 0)
 
     def remaining_seconds(self, stage: str, now: datetime) -> tuple[Literal["about", "at most"], float] | None:
         """The estimated or largest remaining time of an active stage; None if it cannot be told.
@@ -191,9 +205,6 @@ class Progress:
             self.search, self.figures, self.batch = None, {}, None
         self.active.append(stage)
         self.stages[stage] = StageProgress(tasks, time)
-
-    def _keep_latest(self, event: Mapping[str, Any]) -> None:
-        self.latest |= {field: event[field] for field in _LATEST if field in event}
 
 
 _MOST_BYTES = 256 * 1024

@@ -183,38 +183,74 @@ class _Stored:
         return self.out.subfolder(f"{RUN}{result.run}"), LOG_NAME
 
 
-def _read_status(at: _Local | _Stored) -> Status:
-    result, error = _result(at.out)
+@dataclass(frozen=True)
+class _Holder:
+    """A run that holds the lock of an output."""
+
+    owner: LockOwner | None
+    """None if the lock does not tell."""
+    lives: bool | None
+    log_location: tuple[Folder, str] | None
+    """None if its log is not accessible."""
     log: Progress | None
-    for _ in range(_ATTEMPTS):
-        lock = at.lock()
-        if lock is None:
-            break
-        owner, lives = lock
-        location = None if owner is None else at.scratch_log(owner)
-        log = None if location is None else read_log(*location)
-        if log is not None or location is None:
-            break
-        result, error = _result(at.out)  # the log may have moved into the result
-    is_published = lock is not None and owner is not None and result is not None and result.run == owner.run
-    if is_published and result is not None and lives is False:
-        own = at.result_log(result)
-        return Status(str(at.out), "dead", owner, _log_path(own), read_log(*own), result=result)
-    if lock is not None and not is_published:
-        state: State = "running" if lives else "dead" if lives is False else "unknown"
-        found = Status(str(at.out), state, owner, _log_path(location) if log else None, log, result=result)
-        return replace(found, checkpoint=_checkpoint_status(at.out, log))
-    failed = read_log(*at.failed_log)
-    log = None if result is None else read_log(*at.result_log(result))
-    if failed is not None and failed.error is not None and _is_newer(failed, result, log):
-        found = Status(str(at.out), "failed", None, _log_path(at.failed_log), failed, result=result)
-        return replace(found, checkpoint=_checkpoint_status(at.out, failed))
-    if result is not None:
-        how: State = "finished" if log is None or log.error is None else "failed"
-        return Status(str(at.out), how, None, _log_path(at.result_log(result)), log, result=result)
+
+
+def _read_status(at: _Local | _Stored) -> Status:
+    holder, result, error = _holder_and_result(at)
+    if holder is not None and (status := _status_of_holder(at, holder, result)) is not None:
+        return status
+    if (status := _status_of_ended(at, result)) is not None:
+        return status
     if error is not None:
         raise error
     return Status(str(at.out), "none", checkpoint=_checkpoint_status(at.out, None))
+
+
+def _holder_and_result(at: _Local | _Stored) -> tuple[_Holder | None, Manifest | None, EdgemillError | None]:
+    """The holder of the lock, if there is one, and the result as `_result` gives it.
+
+    A run that publishes meanwhile moves its log into the result, so both are read again.
+    """
+    holder, (result, error) = None, _result(at.out)
+    for _ in range(_ATTEMPTS):
+        lock = at.lock()
+        if lock is None:
+            return None, result, error
+        owner, lives = lock
+        location = None if owner is None else at.scratch_log(owner)
+        holder = _Holder(owner, lives, location, None if location is None else read_log(*location))
+        if holder.log is not None or location is None:
+            break
+        result, error = _result(at.out)
+    return holder, result, error
+
+
+def _status_of_holder(at: _Local | _Stored, holder: _Holder, result: Manifest | None) -> Status | None:
+    """The status if the holder has not published its result, or was killed after that; None if it did all its work, or
+    still runs.
+    """
+    owner, lives, log = holder.owner, holder.lives, holder.log
+    if owner is not None and result is not None and result.run == owner.run:
+        if lives is not False:
+            return None
+        place = at.result_log(result)
+        return Status(str(at.out), "dead", owner, _log_path(place), read_log(*place), result=result)
+    state: State = "running" if lives else "dead" if lives is False else "unknown"
+    status = Status(str(at.out), state, owner, _log_path(holder.log_location) if log else None, log, result=result)
+    return replace(status, checkpoint=_checkpoint_status(at.out, log))
+
+
+def _status_of_ended(at: _Local | _Stored, result: Manifest | None) -> Status | None:
+    """The status of the last run, which holds no lock; None if it left neither a result nor a log of its failure."""
+    failed = read_log(*at.failed_log)
+    log = None if result is None else read_log(*at.result_log(result))
+    if failed is not None and failed.error is not None and _is_newer(failed, result, log):
+        status = Status(str(at.out), "failed", None, _log_path(at.failed_log), failed, result=result)
+        return replace(status, checkpoint=_checkpoint_status(at.out, failed))
+    if result is None:
+        return None
+    state: State = "finished" if log is None or log.error is None else "failed"
+    return Status(str(at.out), state, None, _log_path(at.result_log(result)), log, result=result)
 
 
 def _result(out: Folder) -> tuple[Manifest | None, EdgemillError | None]:

@@ -16,7 +16,6 @@ from ..events import Events
 from ..messages.exits import exit_code, message
 from ..messages.wording import one_line
 from ..settings.models import Settings
-from .status import status_of
 
 if TYPE_CHECKING:
     from ..results.result import Result
@@ -75,6 +74,8 @@ def reporting_to_textfile(settings: Settings, events: Events) -> Iterator[Outcom
 
 def _log(settings: Settings, events: Events) -> str:
     """The path of the log of this run, which has ended; empty if it left none, or a store does not tell."""
+    from .status import status_of
+
     with suppress(EdgemillError):
         status = status_of(settings.output.path, settings.output.storage_options)
         if status.log is not None and status.log.run == events.run_id:

@@ -23,7 +23,6 @@ from ..output.manifest import EarlierRecord, Manifest, is_result
 from ..results.result import Result
 from ..results.series import PreviousResult, Series, night_before
 from ..settings.models import NightlySettings, Settings
-from .retention import keep_newest
 
 _TRIES = 5
 """Attempts to move the pointer; one fails if another run finishes a newer night at the same time."""
@@ -83,6 +82,8 @@ class Night:
         self.move_latest(events)
         self._look_at_next(events)
         if self.settings.keep is not None:
+            from .retention import keep_newest
+
             keep_newest(self.series, self.settings.keep, self.day, events)
 
     def move_latest(self, events: Events) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ...tasks.errors import EdgemillError
 from ..messages.html import framed, many, shown, table
 from ..queries.attributes import labels_of
-from ..queries.group_tables import value_text
-from ..queries.program_columns import row_name, summaries
+from ..queries.program_columns import row_name, summaries, value_text
 from ..report.distributions import members
 from ..results.lookup import DNGraph, rows_of
 from ..results.result import Result

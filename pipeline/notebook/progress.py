@@ -1,14 +1,11 @@
 """The progress of a run in a notebook: one output that is updated through IPython's display.
 
 rich and tqdm would need ipywidgets and a notebook extension for that.
-
-Detection of a notebook's kernel.
 """
 
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -93,13 +90,3 @@ class NotebookDisplay:
         ipython: Any = import_module("IPython.display")
         with suppress(Exception):  # a closed page must not end the run
             self._handle.update(ipython.HTML(self.html()))
-
-
-def shows_html() -> bool:
-    """Whether this process is the kernel of a notebook (Jupyter, VS Code, Colab, Kaggle) and not of a terminal.
-
-    IPython is not imported here: in a notebook it is already imported.
-    """
-    ipython: Any = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

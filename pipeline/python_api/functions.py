@@ -1,4 +1,7 @@
-"""The Python functions `mine`, `run`, `estimate` and `update`, and a function for each program of edgemill."""
+"""The Python functions `mine`, `run`, `estimate` and `update`, and a function for each program of edgemill.
+
+What `mine` does not need, the others import inside.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,16 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ...tasks.errors import KeywordError, UsageError
 from ..cluster.client import Client, client_for, refuse_unseen
 from ..cluster.connecting.guard import guarded_call
-from ..estimates.estimating import estimate_graph
-from ..estimates.figures import GraphFigures
 from ..events import Events, Listener
 from ..inputs.frame_input import VERTICES, vertices_as_file
 from ..inputs.input_object import InputObject
+from ..messages.html import shows_html
 from ..messages.wording import did_you_mean
-from ..notebook.progress import shows_html
 from ..opening.input import accepted_input
 from ..results.result import Result
 from ..results.table import ResultTable
@@ -29,9 +30,10 @@ from ..settings.declared_programs import LAMBDA, DeclaredProgram, shipped
 from ..settings.models import Settings
 from ..settings.setting_names import naming_keywords
 from ..settings.sources import by_name, settings_of
-from ..updating.beginning import batch_for
 from .keywords import Keywords, RunKeywords
-from .update_settings import batch_part, update_settings
+
+if TYPE_CHECKING:
+    from ..estimates.figures import GraphFigures
 
 
 def mine(
@@ -241,6 +243,8 @@ def estimate(input: Any = None, /, *, client: Client | None = None, **settings: 
     `input`, `client` and `settings` are those of `mine`; an output is not used. `samples` and `seed` choose the sample
     of wedges: the same seed gives the same figures for any cluster. Raises the errors of `mine`.
     """
+    from ..estimates.estimating import estimate_graph
+
     with naming_keywords(), guarded_call(), Events(None) as events:
         named = by_name(input, None, **settings)
         if named.get("input.path") is None:
@@ -288,6 +292,9 @@ def update(
     only if `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the
     new one needs, such as λ, or the directions of edges for a program where it has no state.
     """
+    from ..updating.beginning import batch_for
+    from .update_settings import batch_part, update_settings
+
     with naming_keywords(), guarded_call(), Events(listener(progress)) as events:
         base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
         named = by_name(None, output, **settings)

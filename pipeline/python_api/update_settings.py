@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...tasks.errors import UsageError
@@ -38,33 +38,42 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
     No module is imported because a result names it: programs of the user must be in `given` again. Their parameters are
     taken from the result. Raises UsageError.
     """
-    may = {f"input.{name}" for name in _MAY_BE_GIVEN}
-    if refused := sorted(name for name in {*given, *assigned} if name.startswith("input.") and name not in may):
-        raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
+    _refuse_other_input({*given, *assigned})
     refuse_unclear(base)
-    then = base.manifest.settings
-    record = base.manifest.input
-    found: dict[str, object] = {
-        f"{section}.{name}": value
-        for section in (*_FROM_BASE, *_sections_of_programs(base, given, assigned))
-        for name, value in then.get(section, {}).items()
-        if section not in SECTIONS or name in SECTIONS[section].model_fields  # an earlier release may have more
-    }
-    for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
-        found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
-    if os.path.basename(str(found.get("input.vertices") or "")) == VERTICES and "input.vertices" not in given:
+    inherited = _settings_of_result(base, _sections_of_programs(base, given, assigned))
+    if os.path.basename(str(inherited.get("input.vertices") or "")) == VERTICES and "input.vertices" not in given:
         raise UsageError(
             f"the attributes of {base.place} came from a frame, which is not kept: give a frame or a path again as "
             "input.vertices"
         )
-    found |= {
+    replaced = {name for name in inherited if any(f"{name}.".startswith(f"{one}.") for one in assigned)}
+    return {name: value for name, value in inherited.items() if name not in replaced} | dict(given)
+
+
+def _refuse_other_input(names: Collection[str]) -> None:
+    """Raises UsageError for a setting of the input that an update takes from its result."""
+    may = {f"input.{name}" for name in _MAY_BE_GIVEN}
+    if refused := sorted(name for name in names if name.startswith("input.") and name not in may):
+        raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
+
+
+def _settings_of_result(base: Result, programs: Sequence[str]) -> dict[str, object]:
+    """The settings of the result that an update has as well, by dotted names, with those of these programs."""
+    then, record = base.manifest.settings, base.manifest.input
+    inherited: dict[str, object] = {
+        f"{section}.{name}": value
+        for section in (*_FROM_BASE, *programs)
+        for name, value in then.get(section, {}).items()
+        if section not in SECTIONS or name in SECTIONS[section].model_fields  # an earlier release may have more
+    }
+    for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
+        inherited |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
+    inherited |= {
         "input.path": base.place.url,
         "input.source_column": record.source_column,
         "input.target_column": record.target_column,
     }
-    inherited = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-    replaced = {name for name in inherited if any(f"{name}.".startswith(f"{one}.") for one in assigned)}
-    return {name: value for name, value in inherited.items() if name not in replaced} | dict(given)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in inherited.items()}
 
 
 def _sections_of_programs(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:

@@ -15,7 +15,7 @@ from ..messages.wording import one_line
 from ..results.lookup import Group, Vertex
 from .attributes import as_text
 from .groups import MEMBER_COLUMNS
-from .program_columns import ColumnSummary, Range, row_name
+from .program_columns import ColumnSummary, range_text, row_name, value_text
 
 
 def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
@@ -71,11 +71,6 @@ def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
     return Text(one_line(f"vertex {name}: {counts}{added}"))
 
 
-def value_text(value: Any) -> str:
-    """A value of a program: a number with few digits, or an id."""
-    return f"{value:.6g}" if isinstance(value, float) else as_text(value)
-
-
 def vertices_table(rows: pa.Table) -> Table:
     """Rows of the table of vertices, or of edges."""
     first = "vertex" if rows.column_names[0] == "id" else one_line(rows.column_names[0])
@@ -107,11 +102,6 @@ def distribution(summary: ColumnSummary) -> Table:
     if summary.others and summary.groups is None:
         table.add_row("none", f"{summary.others:,}", "")
     return table
-
-
-def range_text(own: Range) -> str:
-    """A range as text."""
-    return f"{own.first:.4g}" if own.first == own.last else f"{own.first:.4g} to {own.last:.4g}"
 
 
 def groups_table(groups: Iterable[Group]) -> Table:

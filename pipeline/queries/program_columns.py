@@ -137,6 +137,16 @@ def _top(
     return _largest(kept, waiting, ids, name, most)
 
 
+def value_text(value: Any) -> str:
+    """A value of a program: a number with few digits, or an id."""
+    return f"{value:.6g}" if isinstance(value, float) else as_text(value)
+
+
+def range_text(own: Range) -> str:
+    """A range as text."""
+    return f"{own.first:.4g}" if own.first == own.last else f"{own.first:.4g} to {own.last:.4g}"
+
+
 def row_name(id: Any) -> str:
     """The vertex, group or edge of a row of `ColumnSummary.top`."""
     return " - ".join(map(as_text, id)) if isinstance(id, tuple) else as_text(id)

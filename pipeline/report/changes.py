@@ -13,7 +13,7 @@ from ..compare.diff import Changes, Diff, LargestChanges, compare
 from ..compare.vertices import ColumnChanges, VertexChanges
 from ..events import Events
 from ..messages.exits import message
-from ..queries.group_tables import value_text
+from ..queries.program_columns import value_text
 from ..results.result import Result
 from ..results.series import PreviousResult
 from .parts import Section, Table, clipped, number, share
@@ -32,7 +32,7 @@ class SinceLastNight:
 
     earlier: PreviousResult | None
     """None if the search for it failed."""
-    found: Diff | None
+    diff: Diff | None
     """None if the comparison failed."""
     largest: LargestChanges
     failed: str = ""
@@ -52,16 +52,16 @@ def compare_nights(
         if earlier is None:
             return None
         with events.stage("compare", 0):
-            found = compare(Result(earlier.place), result, largest)
+            diff = compare(Result(earlier.place), result, largest)
     except Exception as error:
         reason = message(error).replace(str(result.place), "this one")  # an unpublished result has a temporary path
         events.emit("comparison_failed", before=str(earlier.place) if earlier else None, reason=reason)
         return SinceLastNight(earlier, None, largest, reason)
     counts = {
-        name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs", "groups", "vertices")
+        name: part for name, part in diff.as_dict().items() if name in ("edges", "dn_graphs", "groups", "vertices")
     }
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
-    return SinceLastNight(earlier, found, largest)
+    return SinceLastNight(earlier, diff, largest)
 
 
 def changes(since: SinceLastNight) -> Section:
@@ -69,31 +69,44 @@ def changes(since: SinceLastNight) -> Section:
     title, night = "Since the night before", "the night before"
     if since.earlier is not None:
         title, night = f"Since {since.earlier.day}", f"{clipped(since.earlier.place)}, the night before"
-    found, largest = since.found, since.largest
-    if found is None:
+    compared = since.diff
+    if compared is None:
         text = [f"There is no comparison with {night}: {clipped(since.failed)}."]
         return Section("changes", title, text, [], [])
-    text = [f"Compared with {night}."]
-    text += [f"{clipped(notice)}." for notice in found.notices]
-    given = {"dense groups": found.dn_graphs, "edges": found.edges, "vertices": found.vertices}
-    sides = {name: side for name, side in given.items() if side is not None}
-    counts = [(title, *(_count(side, name) for side in sides.values())) for name, title in _COUNTS.items()]
-    counts = [row for row in counts if any(row[1:])]
-    tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), counts)]
-    if found.groups is not None:
-        fates = [(name, number(count)) for name, count in asdict(found.groups).items()]
-        tables.append(Table("Dense groups by fate", ("", "dense groups>"), fates))
-    if found.dn_graphs is not None and largest.dn_graphs is not None and len(largest.dn_graphs):
-        note = _note(found.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet")
-        tables.append(_dn_graphs(largest.dn_graphs, note))
-    if found.edges is not None and largest.edges is not None:
-        tables.append(_edges(largest.edges, _note(found.edges, len(largest.edges), "edges.parquet")))
-    if found.vertices is not None:
-        tables += _columns(found.vertices)
-    for name, side in sides.items():
+    text = [f"Compared with {night}.", *(f"{clipped(notice)}." for notice in compared.notices)]
+    for name, side in _sides(compared).items():
         if name != "dense groups":
             text.append(f"{share(side.unchanged, side.new) or 'None'} of the {name} are unchanged.")
+    tables = [*_count_tables(compared), *_largest_tables(compared, since.largest)]
     return Section("changes", title, text, [], tables, beside=len(tables))
+
+
+def _sides(compared: Diff) -> dict[str, Changes | VertexChanges]:
+    """What was compared, by name."""
+    given = {"dense groups": compared.dn_graphs, "edges": compared.edges, "vertices": compared.vertices}
+    return {name: side for name, side in given.items() if side is not None}
+
+
+def _count_tables(compared: Diff) -> list[Table]:
+    """The counts of changes, and of fates of dense groups."""
+    sides = _sides(compared)
+    rows = [(title, *(_count(side, name) for side in sides.values())) for name, title in _COUNTS.items()]
+    tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), [row for row in rows if any(row[1:])])]
+    if compared.groups is not None:
+        fates = [(name, number(count)) for name, count in asdict(compared.groups).items()]
+        tables.append(Table("Dense groups by fate", ("", "dense groups>"), fates))
+    return tables
+
+
+def _largest_tables(compared: Diff, largest: LargestChanges) -> list[Table]:
+    """The rows that changed most."""
+    tables = []
+    if compared.dn_graphs is not None and largest.dn_graphs is not None and len(largest.dn_graphs):
+        note = _note(compared.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet")
+        tables.append(_dn_graphs(largest.dn_graphs, note))
+    if compared.edges is not None and largest.edges is not None:
+        tables.append(_edges(largest.edges, _note(compared.edges, len(largest.edges), "edges.parquet")))
+    return tables if compared.vertices is None else [*tables, *_columns(compared.vertices)]
 
 
 def _dn_graphs(rows: pa.Table, note: str) -> Table:

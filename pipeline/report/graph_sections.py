@@ -7,8 +7,7 @@ from typing import Any
 
 from ..output.manifest import Counts, ProgramRecord
 from ..queries.attributes import labels_of
-from ..queries.group_tables import range_text, value_text
-from ..queries.program_columns import ColumnSummary, facts_text, row_name, summaries
+from ..queries.program_columns import ColumnSummary, facts_text, range_text, row_name, summaries, value_text
 from ..results.lookup import DNGraph
 from ..results.result import Result
 from .charts import bars, curves, icicle, marks

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,10 +23,12 @@ from ..messages.wording import one_line
 from ..output.manifest import Counts, DenseRecord, Manifest
 from ..results.result import Result
 from . import run_sections
-from .changes import SinceLastNight, changes
 from .charts import bokeh_script
 from .graph_sections import dense, programs
 from .parts import Fact, Section, clipped, counted, duration, number, share
+
+if TYPE_CHECKING:
+    from .changes import SinceLastNight
 
 MOST_OF_A_NOTE = 1000
 """Characters. A note ends with advice, after names of columns and files."""
@@ -90,6 +93,10 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
     """
     manifest = result.manifest
     shown = [*(dense(result, location) if manifest.has_lambda else []), *programs(result)]
+    if since is not None:
+        from .changes import changes
+
+        shown.insert(2, changes(since))
     scripts = [Markup(text) for text in (bokeh_script(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
@@ -104,7 +111,7 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
         state=_state(manifest),
         notices=notices(manifest),
         facts=_facts(manifest),
-        sections=[*shown[:2], *([] if since is None else [changes(since)]), *shown[2:]],
+        sections=shown,
         folded=_run_sections(manifest),
         style=Markup(_file("report.css")),
         scripts=scripts,

@@ -20,8 +20,9 @@ from distributed import Client
 import edgemill
 import runs
 from edgemill import Result, mine
+from edgemill.pipeline.messages.html import shows_html
 from edgemill.pipeline.notebook.page import MOST_BARS, bars
-from edgemill.pipeline.notebook.progress import NotebookDisplay, shows_html
+from edgemill.pipeline.notebook.progress import NotebookDisplay
 from edgemill.pipeline.output.manifest import Manifest
 from made import made
 
