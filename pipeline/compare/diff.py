@@ -33,7 +33,7 @@ GROUP_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Changes:
+class RowChanges:
     """Counts of rows. A row of both results is unchanged, rose, fell or was reshaped.
 
     A row of the old result only vanished. A row of the new result only appeared.
@@ -59,9 +59,9 @@ class Diff:
     old: str
     """Folder or URL of the old result."""
     new: str
-    edges: Changes | None
+    edges: RowChanges | None
     """None if a result has no exact λ; `notices` names it."""
-    dn_graphs: Changes | None
+    dn_graphs: RowChanges | None
     """None if a result has no table of DN-graphs; `notices` names it."""
     groups: Fates | None
     """The fates of the DN-graphs by their members: born, died, merged, split. None if `dn_graphs` is."""
@@ -216,9 +216,9 @@ def _compare(plan: _Plan, folder: Path | None, largest: LargestChanges | None = 
     return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, vertices, tuple(notices))
 
 
-def _changes(old: int, new: int, counts: Counter[str], names: tuple[str, ...]) -> Changes:
+def _changes(old: int, new: int, counts: Counter[str], names: tuple[str, ...]) -> RowChanges:
     unchanged = _refuse_damage(old, new, counts)
-    return Changes(old, new, unchanged, **{name: counts[name] for name in names})
+    return RowChanges(old, new, unchanged, **{name: counts[name] for name in names})
 
 
 def _refuse_damage(old: int, new: int, counts: Counter[str]) -> int:

@@ -36,20 +36,20 @@ _MOST_CHARACTERS = 500
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """The outcome of a run, which the run fills in."""
 
     result: Result | None = None
 
 
 @contextmanager
-def reporting_to_textfile(settings: Settings, events: Events) -> Iterator[Outcome]:
+def reporting_to_textfile(settings: Settings, events: Events) -> Iterator[RunOutcome]:
     """Write the outcome of the block to the file `monitoring.textfile`, if it is set.
 
     Raises UsageError before the block if the file cannot be written. A failure after the block is the event
     `textfile_failed` and changes neither the result nor the exit code.
     """
-    outcome, file = Outcome(), settings.monitoring.textfile
+    outcome, file = RunOutcome(), settings.monitoring.textfile
     if file is None:
         yield outcome
         return

@@ -2,7 +2,7 @@
 
 NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: directed graphs,
 multigraphs and weights (except for PageRank), and some parameters of PageRank. `should_run` leaves small graphs to
-NetworkX when it chooses a backend automatically. `CountedGraph` is a graph with its edges as arrays, and its triangles
+NetworkX when it chooses a backend automatically. `NetworkXGraph` is a graph with its edges as arrays, and its triangles
 and λ.
 """
 
@@ -27,7 +27,7 @@ from ...tasks.programs.shipped.pagerank import PageRank
 from ..cluster.connecting.guard import guarded_call
 
 
-class CountedGraph:
+class NetworkXGraph:
     """A networkx graph at the time of construction. Its triangles and λ are computed at first use.
 
     Triangles and λ are defined for undirected graphs without parallel edges; programs run on all graphs. Attributes of
@@ -136,14 +136,14 @@ MOST_STEPS = 1000
 """Supersteps that `core_number` runs at most. Graphs that need more, such as long paths, are faster in NetworkX."""
 
 
-def convert_from_nx(graph: Any, **needed: Any) -> CountedGraph:
+def convert_from_nx(graph: Any, **needed: Any) -> NetworkXGraph:
     """Convert a NetworkX graph. `needed` names attributes to convert; all of them are available."""
-    return CountedGraph(graph)
+    return NetworkXGraph(graph)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
     """Convert a result to NetworkX's type."""
-    return result.graph if isinstance(result, CountedGraph) else result
+    return result.graph if isinstance(result, NetworkXGraph) else result
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
@@ -164,7 +164,7 @@ def _can_rank(G: Any, weight: Any, **others: Any) -> bool | str:
             return f"edgemill computes PageRank without {parameter}"
     if weight is None:
         return True
-    graph = G.graph if isinstance(G, CountedGraph) else G
+    graph = G.graph if isinstance(G, NetworkXGraph) else G
     weights = (value for _, _, value in graph.edges(data=weight, default=1))
     if all(isinstance(value, Real) and 0 <= float(value) < math.inf for value in weights):
         return True
@@ -174,35 +174,35 @@ def _can_rank(G: Any, weight: Any, **others: Any) -> bool | str:
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether the graph is large enough for edgemill, or the reason why it is not."""
     graph = args[0] if args else kwargs["G"]
-    if isinstance(graph, CountedGraph) or graph.number_of_edges() >= LEAST_EDGES:
+    if isinstance(graph, NetworkXGraph) or graph.number_of_edges() >= LEAST_EDGES:
         return True
     return f"the graph has fewer than {LEAST_EDGES:,} edges"
 
 
-def triangles(G: CountedGraph, nodes: Any = None) -> Any:
+def triangles(G: NetworkXGraph, nodes: Any = None) -> Any:
     """networkx.triangles"""
     return _by_node(G, nodes, (G.twice_triangles // 2).tolist())
 
 
-def clustering(G: CountedGraph, nodes: Any = None, weight: None = None) -> Any:
+def clustering(G: NetworkXGraph, nodes: Any = None, weight: None = None) -> Any:
     """networkx.clustering"""
     return _by_node(G, nodes, _clustering(G))
 
 
-def average_clustering(G: CountedGraph, nodes: Any = None, weight: None = None, count_zeros: bool = True) -> float:
+def average_clustering(G: NetworkXGraph, nodes: Any = None, weight: None = None, count_zeros: bool = True) -> float:
     """networkx.average_clustering"""
     values = clustering(G, nodes).values()
     counted = values if count_zeros else [value for value in values if value > 0]
     return float(sum(counted) / len(counted))
 
 
-def transitivity(G: CountedGraph) -> float:
+def transitivity(G: NetworkXGraph) -> float:
     """networkx.transitivity"""
     closed = int(G.twice_triangles.sum())
     return closed / int((G.degree * (G.degree - 1)).sum()) if closed else 0
 
 
-def generalized_degree(G: CountedGraph, nodes: Any = None) -> Any:
+def generalized_degree(G: NetworkXGraph, nodes: Any = None) -> Any:
     """networkx.generalized_degree"""
     found: list[Counter[int]] = [Counter() for _ in G.nodes]
     for low, high, count in zip(G.low.tolist(), G.high.tolist(), G.support.tolist(), strict=True):
@@ -211,7 +211,7 @@ def generalized_degree(G: CountedGraph, nodes: Any = None) -> Any:
     return _by_node(G, nodes, found)
 
 
-def k_truss(G: CountedGraph, k: float) -> Any:
+def k_truss(G: NetworkXGraph, k: float) -> Any:
     """networkx.k_truss"""
     _refuse_loops(G)
     graph, names = G.graph, G.nodes
@@ -225,7 +225,7 @@ def k_truss(G: CountedGraph, k: float) -> Any:
     return truss
 
 
-def core_number(G: CountedGraph) -> dict[Any, int]:
+def core_number(G: NetworkXGraph) -> dict[Any, int]:
     """networkx.core_number"""
     import networkx as nx
 
@@ -237,7 +237,7 @@ def core_number(G: CountedGraph) -> dict[Any, int]:
 
 
 def pagerank(
-    G: CountedGraph,
+    G: NetworkXGraph,
     alpha: float = 0.85,
     personalization: None = None,
     max_iter: int = 100,
@@ -261,7 +261,7 @@ def pagerank(
     return dict(zip(G.nodes, found.state["rank"].tolist(), strict=True))
 
 
-def _refuse_loops(G: CountedGraph) -> None:
+def _refuse_loops(G: NetworkXGraph) -> None:
     import networkx as nx
 
     if G.loops:
@@ -271,12 +271,12 @@ def _refuse_loops(G: CountedGraph) -> None:
         )
 
 
-def _clustering(G: CountedGraph) -> list[float]:
+def _clustering(G: NetworkXGraph) -> list[float]:
     pairs = (G.degree * (G.degree - 1)).tolist()
     return [twice / pair if twice else 0 for twice, pair in zip(G.twice_triangles.tolist(), pairs, strict=True)]
 
 
-def _by_node(G: CountedGraph, nodes: Any, values: list[Any]) -> Any:
+def _by_node(G: NetworkXGraph, nodes: Any, values: list[Any]) -> Any:
     """The value of a node, or of each of several, by node."""
     if nodes is None:
         return dict(zip(G.nodes, values, strict=True))

@@ -32,7 +32,7 @@ from .night import Lineage
 
 
 @dataclass(frozen=True)
-class Buckets:
+class GroupBuckets:
     """The DN-graphs of a run, by bucket."""
 
     ids: Sequence[Future]
@@ -56,7 +56,7 @@ class TrackedGroups:
     record: TracksRecord
 
 
-def assign_tracks(engine: TaskEngine, events: Events, buckets: Buckets, lineage: Lineage) -> TrackedGroups:
+def assign_tracks(engine: TaskEngine, events: Events, buckets: GroupBuckets, lineage: Lineage) -> TrackedGroups:
     """Assign a track to each DN-graph.
 
     All tracks are new if there is no earlier result to continue, or if it is damaged, which the event `tracks_new`
@@ -120,7 +120,7 @@ def earlier_tables(result: Result) -> EarlierResult:
 
 
 def _assigned(
-    engine: TaskEngine, buckets: Buckets, lineage: Lineage
+    engine: TaskEngine, buckets: GroupBuckets, lineage: Lineage
 ) -> tuple[list[Future], list[Future], Fates | None]:
     """[buckets] tracks; [buckets] InheritedTracks; the fates of the groups of the previous night."""
     everyone = range(len(buckets.groups))
@@ -143,7 +143,7 @@ def _assigned(
     return given, taken, fates
 
 
-def _matched(engine: TaskEngine, buckets: Buckets, result: Result | None) -> list[Future] | None:
+def _matched(engine: TaskEngine, buckets: GroupBuckets, result: Result | None) -> list[Future] | None:
     """[buckets] overlaps of their DN-graphs with those of the result."""
     if result is None:
         return None
@@ -161,7 +161,7 @@ def _matched(engine: TaskEngine, buckets: Buckets, result: Result | None) -> lis
     return exchange(engine, "overlaps", sent, _match, [(groups, earlier) for groups in buckets.groups])
 
 
-def _fates(engine: TaskEngine, buckets: Buckets, before: Sequence[Future], result: Result) -> Fates:
+def _fates(engine: TaskEngine, buckets: GroupBuckets, before: Sequence[Future], result: Result) -> Fates:
     own = list(zip(buckets.groups, before, strict=True))
     count = len(own)
     sent = send(engine, "send-matches", "matches", partial(_send_matches, count), own)

@@ -41,7 +41,7 @@ Values = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierPrograms:
     """The result before, and what has changed since."""
 
     result: Result
@@ -84,7 +84,7 @@ def run_on_one_block(
     source: Source,
     ids: identity.Ids,
     buckets: Buckets,
-    earlier: Earlier,
+    earlier: EarlierPrograms,
 ) -> tuple[list[TableColumn], list[ProgramRecord]]:
     """The columns of all requested programs for the vertices `ids` of a graph, and how each of them ran. `buckets` have
     its edges, with directions and weights if the source has any.

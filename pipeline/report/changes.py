@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..compare.diff import Changes, Diff, LargestChanges, compare
+from ..compare.diff import Diff, LargestChanges, RowChanges, compare
 from ..compare.vertices import ColumnChanges, VertexChanges
 from ..events import Events
 from ..messages.exits import message
@@ -81,7 +81,7 @@ def changes(since: SinceLastNight) -> Section:
     return Section("changes", title, text, [], tables, beside=len(tables))
 
 
-def _sides(compared: Diff) -> dict[str, Changes | VertexChanges]:
+def _sides(compared: Diff) -> dict[str, RowChanges | VertexChanges]:
     """What was compared, by name."""
     given = {"dense groups": compared.dn_graphs, "edges": compared.edges, "vertices": compared.vertices}
     return {name: side for name, side in given.items() if side is not None}
@@ -158,7 +158,7 @@ def _columns(found: VertexChanges) -> list[Table]:
     return [*tables, *([Table("The largest changes of each column", header, values)] if values else [])]
 
 
-def _count(side: Changes | VertexChanges | ColumnChanges, name: str) -> str:
+def _count(side: RowChanges | VertexChanges | ColumnChanges, name: str) -> str:
     count = getattr(side, name, None)
     return "" if count is None else number(count)
 
@@ -181,6 +181,6 @@ def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
     return "" if old is None else number(old), "" if new is None else number(new)
 
 
-def _note(row: Changes, shown: int, file: str) -> str:
+def _note(row: RowChanges, shown: int, file: str) -> str:
     more = sum(getattr(row, kind, None) or 0 for kind in _KINDS) - shown
     return f"{number(more)} more: edgemill diff OLD NEW --output FOLDER writes {file}." if more else ""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .distributions import Cell
-from .hierarchy import Block
+from .hierarchy import IcicleBlock
 from .parts import Chart, span
 
 Model = dict[str, Any]
@@ -273,7 +273,7 @@ def marks(title: str, description: str, cells: Sequence[Cell]) -> Chart:
     return _chart(plot, title, description)
 
 
-def icicle(title: str, description: str, blocks: Sequence[Block]) -> Chart:
+def icicle(title: str, description: str, blocks: Sequence[IcicleBlock]) -> Chart:
     """Blocks of components. The width is the number of edges; the height spans the levels of λ."""
     names = ("left", "right", "bottom", "top", "vertices", "edges")
     data: dict[str, Sequence[Any]] = {name: [getattr(block, name) for block in blocks] for name in names}

@@ -114,7 +114,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Groups:
+class ShownGroups:
     """The DN-graphs that a page shows."""
 
     by_lambda: list[DNGraph]
@@ -122,7 +122,7 @@ class Groups:
     cells: list[Cell]
 
 
-def groups(table: ds.Dataset, top: int, most: int) -> Groups:
+def groups(table: ds.Dataset, top: int, most: int) -> ShownGroups:
     """The first `most` DN-graphs by λ and by vertices, and counts of all of them by λ and size.
 
     `table` is that of the DN-graphs, `top` the highest λ. Raises InputError for damage.
@@ -144,7 +144,7 @@ def groups(table: ds.Dataset, top: int, most: int) -> Groups:
     filled = np.nonzero(counts)
     columns = (column[filled].tolist() for column in (lowest, highest, largest, counts))
     cells = [Cell(*cell) for cell in zip(*columns, strict=True)]
-    return Groups(rows_of(DNGraph, by_lambda.rows()), rows_of(DNGraph, by_vertices.rows()), cells)
+    return ShownGroups(rows_of(DNGraph, by_lambda.rows()), rows_of(DNGraph, by_vertices.rows()), cells)
 
 
 def members(table: ds.Dataset, wanted: Sequence[int], most: int) -> dict[int, list[Any]]:

@@ -11,7 +11,7 @@ from ..queries.program_columns import ColumnSummary, facts_text, range_text, row
 from ..results.lookup import DNGraph
 from ..results.result import Result
 from .charts import bars, curves, icicle, marks
-from .distributions import Groups, groups, levels, members
+from .distributions import ShownGroups, groups, levels, members
 from .hierarchy import Branch, blocks, branches, upper
 from .parts import Chart, Names, Section, Table, argument, clipped, counted, duration, number, share
 
@@ -43,7 +43,7 @@ def dense(result: Result, location: str) -> list[Section]:
     ]
 
 
-def _distribution(result: Result, groups: Groups | None) -> Section:
+def _distribution(result: Result, groups: ShownGroups | None) -> Section:
     """Edges by λ, the sizes of the k-trusses, and the DN-graphs by λ and size."""
     manifest, found = result.manifest, levels(result)
     counts, what = manifest.counts, "λ" if manifest.exact else "lower end of λ"
@@ -128,7 +128,7 @@ def _branch(branch: Branch) -> tuple[str, ...]:
     )
 
 
-def _dn_graphs(result: Result, found: Groups, location: str) -> Section:
+def _dn_graphs(result: Result, found: ShownGroups, location: str) -> Section:
     """The DN-graphs of the highest λ and those with the most vertices, with some members of each."""
     if not found.by_lambda:
         return Section("dn-graphs", GROUPS_TITLE, ["The graph has none: no edge is in a triangle."], [], [])

@@ -56,7 +56,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Block:
+class IcicleBlock:
     """A component in the picture, or a part of it: as wide as its number of edges, from level `bottom` to `top`."""
 
     left: int
@@ -137,7 +137,7 @@ def branches(part: Upper, most: int) -> list[Branch]:
     return found
 
 
-def blocks(part: Upper) -> list[Block]:
+def blocks(part: Upper) -> list[IcicleBlock]:
     """The blocks of the picture: components side by side within their parents, in at most MOST_ROWS_OF_BLOCKS rows.
 
     The blocks at one level together are as wide as the number of edges with at least that λ, less the components that
@@ -154,7 +154,7 @@ def blocks(part: Upper) -> list[Block]:
     low, high = np.searchsorted(rows, first), np.searchsorted(rows, part.k[:count], "right")
     seen = np.flatnonzero(low < high)[:MOST_BLOCKS]
     return [
-        Block(
+        IcicleBlock(
             left=int(left[at]),
             right=int(left[at] + part.edges[at]),
             bottom=int(rows[low[at]]),

@@ -48,7 +48,7 @@ from ..stages.kernels import FEWEST_THREADS, KernelLoading, Needed, is_prepared,
 from ..stages.publishing import Partitions
 from ..stages.task_engine import Future
 from ..updating.eligibility import keeps_state
-from .tables import Made, make_tables, plan_record
+from .tables import MadeTables, make_tables, plan_record
 
 if TYPE_CHECKING:
     from ...kernels.runtime.side_by_side import WarmUp
@@ -136,7 +136,7 @@ def _with_plan(execution: Execution, plan: Plan) -> Execution:
     )
 
 
-def _run(run: RunContext) -> tuple[Made, Checkpoint]:
+def _run(run: RunContext) -> tuple[MadeTables, Checkpoint]:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     warm_workers(run)
     workers = engine.capacity.workers
@@ -180,7 +180,7 @@ def _made_of(run: RunContext) -> dict[str, Any]:
     }
 
 
-def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Made:
+def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> MadeTables:
     """Bound, run programs, extract and publish.
 
     If a worker is lost with its state, the next attempt resumes from the last checkpoint. Raises StateLost after

@@ -20,7 +20,7 @@ from ..bounding.schedule import BoundingContext, BoundingResult
 from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
 from ..nightly.night import Lineage
-from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
+from ..nightly.track_assignment import GroupBuckets, TrackedGroups, assign_tracks
 from ..opening.context import RunContext
 from ..opening.input import input_record
 from ..output.manifest import (
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeTables:
     """The tables of a run."""
 
     manifest: Manifest
@@ -70,7 +70,7 @@ class Made:
 
 def make_tables(
     run: RunContext, graph: Graph, progress: BoundingCheckpoint, kept: KeptPrograms, lineage: Callable[[], Lineage]
-) -> Made:
+) -> MadeTables:
     """Find λ and the values that depend on it, run the programs, and write all tables.
 
     `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs may take
@@ -87,7 +87,7 @@ def make_tables(
         ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports)
     if known is None:
         assert ran is not None  # the settings name a program
-        return Made(_publish_programs(run, engine, graph, ran))
+        return MadeTables(_publish_programs(run, engine, graph, ran))
     files, converged = run.plan.files, known.bounded.converged
     how = table_format(run, converged)
     added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
@@ -121,7 +121,7 @@ def make_tables(
             how,
         )
         published = _with_pairs(run, engine, graph, ran, published, files)
-    outcome = Outcome(
+    outcome = TablesOutcome(
         known.bounded,
         known.unsettled,
         published,
@@ -130,7 +130,7 @@ def make_tables(
         [] if ran is None else ran.records,
     )
     order = None if known.order is None else engine.gather([known.order])[0]
-    return Made(manifest_of(run, graph, outcome), order, _arcs(run, engine, graph))
+    return MadeTables(manifest_of(run, graph, outcome), order, _arcs(run, engine, graph))
 
 
 def _arcs(run: RunContext, engine: Engine, graph: Graph) -> EdgeArcs | None:
@@ -149,7 +149,7 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
     with run.events.stage("publish", files * len(buckets.edges)) as stage:
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, table_format(run))
         published = _with_pairs(run, engine, graph, ran, published, files)
-    return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
+    return manifest_of(run, graph, TablesOutcome(None, 0, published, None, None, ran.records))
 
 
 def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Future] | None) -> list[Future] | None:
@@ -173,7 +173,7 @@ def _with_pairs(
 
 def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, lineage: Lineage) -> TrackedGroups:
     buckets = graph.buckets
-    found = Buckets(buckets.ids, groups.found, buckets.starts, groups.highest, run.source.id_type)
+    found = GroupBuckets(buckets.ids, groups.found, buckets.starts, groups.highest, run.source.id_type)
     return assign_tracks(engine, run.events, found, lineage)
 
 
@@ -251,7 +251,7 @@ def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TablesOutcome:
     """The findings of a run that the manifest needs."""
 
     bounded: BoundingResult | None
@@ -264,7 +264,7 @@ class Outcome:
     programs: list[ProgramRecord]
 
 
-def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
+def manifest_of(run: RunContext, graph: Graph, found: TablesOutcome) -> Manifest:
     """The manifest of the result. Raises InternalError if rows, edges or triangles do not add up."""
     summaries, bounded = found.published.summaries, found.bounded
     known = bounded is None or bounded.converged

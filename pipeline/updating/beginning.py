@@ -36,7 +36,7 @@ from ..stages.ingesting import Buckets, RowCounts
 from ..stages.task_engine import ThreadedEngine
 from .deciding import Decision
 from .eligibility import NotUsable, earlier_result, obstacle
-from .result_manifest import Made, Outcome, manifest_of, nights_since
+from .result_manifest import UpdateFiles, UpdateOutcome, manifest_of, nights_since
 from .unchanged import REASON, Unchanged, lineage_to, move_state, same_tracks, state_found, state_place, take_all
 
 NOTHING = Decision("changes", REASON)
@@ -87,13 +87,13 @@ def _nothing_changed(call: Call, source: Source, start: Start) -> Unchanged | No
         return None
     if base.manifest.input.vertices is not None:  # this run has no attributes, and the files to take over have
         return None
-    went = Outcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
+    went = UpdateOutcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
     tell(call, went, base)
     with call.events.stage("publish", 0):
         files = take_all(base, call.staging.tables)
         move_state(call.settings, base, call.staging, call.events)
     assert base.manifest.dense is not None  # checked with the other obstacles
-    made = Made(files, len(files), None, base.manifest.dense, tracks)
+    made = UpdateFiles(files, len(files), None, base.manifest.dense, tracks)
     return Unchanged(manifest_of(call, source, base, made, went, base.manifest.programs), base)
 
 
@@ -117,7 +117,7 @@ def written_otherwise(call: Call, base: Result) -> bool:
     )
 
 
-def tell(call: Call, went: Outcome, base: Result) -> None:
+def tell(call: Call, went: UpdateOutcome, base: Result) -> None:
     """Emit what changed, and how λ is found."""
     change = went.change
     call.events.emit(

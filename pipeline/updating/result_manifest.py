@@ -21,7 +21,7 @@ from .deciding import Decision
 
 
 @dataclass(frozen=True)
-class Made:
+class UpdateFiles:
     """What an update wrote."""
 
     files: list[OutputFile]
@@ -34,7 +34,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UpdateOutcome:
     """How an update went."""
 
     change: Change
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def manifest_of(
-    call: Call, source: Source, base: Result, made: Made, went: Outcome, programs: Sequence[ProgramRecord]
+    call: Call, source: Source, base: Result, made: UpdateFiles, went: UpdateOutcome, programs: Sequence[ProgramRecord]
 ) -> Manifest:
     """The manifest of the result. `programs` are the records of its vertex programs."""
     then, events = base.manifest, call.events
@@ -77,7 +77,7 @@ def manifest_of(
     return Manifest.model_validate(content | _totals(then, made, went))
 
 
-def _totals(then: Manifest, made: Made, went: Outcome) -> dict[str, Any]:
+def _totals(then: Manifest, made: UpdateFiles, went: UpdateOutcome) -> dict[str, Any]:
     rows, whole = went.rows, made.summary
     read = {
         "rows": rows.rows,
@@ -114,7 +114,7 @@ def _totals(then: Manifest, made: Made, went: Outcome) -> dict[str, Any]:
     }
 
 
-def _record(call: Call, base: Result, made: Made, went: Outcome) -> UpdateRecord:
+def _record(call: Call, base: Result, made: UpdateFiles, went: UpdateOutcome) -> UpdateRecord:
     before, change, whole = base.manifest.update, went.change, went.decision.way == "whole"
     return UpdateRecord(
         base=str(base.place),

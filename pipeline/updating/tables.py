@@ -159,7 +159,7 @@ class OneBucket:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierFiles:
     """The result that files are taken over from, and what has changed since."""
 
     result: Result
@@ -181,7 +181,7 @@ class EdgeFiles:
     """How many were taken over."""
 
 
-def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableOptions, earlier: Earlier) -> EdgeFiles:
+def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableOptions, earlier: EarlierFiles) -> EdgeFiles:
     """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
     columns = publish.edge_columns(found.results, True)
@@ -198,7 +198,7 @@ def publish_tables(
     tracks: NDArray[np.int64],
     values: tuple[BucketVertices, BucketSummary],
     how: TableOptions,
-    earlier: Earlier,
+    earlier: EarlierFiles,
     edges: EdgeFiles,
     more: Sequence[TableColumn] = (),
 ) -> tuple[Published, int]:
@@ -228,7 +228,7 @@ def _kept(files: Sequence[FileRange]) -> int:
 
 
 def _ranges(
-    earlier: Earlier,
+    earlier: EarlierFiles,
     table: str,
     before: Callable[[Sequence[int]], NDArray[np.int64]],
     rows: int,
@@ -239,7 +239,7 @@ def _ranges(
     return file_ranges(files, before(firsts), rows, touched)
 
 
-def _checked(earlier: Earlier, file: FileRange, component: NDArray[np.int64]) -> FileRange:
+def _checked(earlier: EarlierFiles, file: FileRange, component: NDArray[np.int64]) -> FileRange:
     """The file, to be written if its column of components differs."""
     if file.kept is None:
         return file
@@ -250,7 +250,7 @@ def _checked(earlier: Earlier, file: FileRange, component: NDArray[np.int64]) ->
     return file if same else FileRange(file.number, file.rows, None)
 
 
-def _taken(how: TableOptions, earlier: Earlier, file: FileRange, table: str) -> OutputFile | None:
+def _taken(how: TableOptions, earlier: EarlierFiles, file: FileRange, table: str) -> OutputFile | None:
     if file.kept is None:
         return None
     name = f"{table}/part-{file.number:05d}.parquet"
@@ -260,7 +260,7 @@ def _taken(how: TableOptions, earlier: Earlier, file: FileRange, table: str) -> 
 
 def _write_edges(
     how: TableOptions,
-    earlier: Earlier,
+    earlier: EarlierFiles,
     file: FileRange,
     edges: BucketEdges,
     ids: Any,
@@ -272,7 +272,7 @@ def _write_edges(
 
 
 def _write_vertices(
-    how: TableOptions, earlier: Earlier, file: FileRange, ids: Any, columns: Sequence[TableColumn]
+    how: TableOptions, earlier: EarlierFiles, file: FileRange, ids: Any, columns: Sequence[TableColumn]
 ) -> OutputFile:
     own = file.rows
     return _taken(how, earlier, file, "vertices") or write_vertices(

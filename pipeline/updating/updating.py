@@ -15,7 +15,7 @@ from ...tasks.update.arcs import EdgeArcs
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
 from ...tasks.update.state import State
-from ..nightly.track_assignment import Buckets, assign_tracks
+from ..nightly.track_assignment import GroupBuckets, assign_tracks
 from ..opening.context import Call
 from ..opening.reading import edge_column
 from ..output.manifest import Manifest, ProgramRecord
@@ -25,8 +25,8 @@ from .beginning import Begun, Start, keep_state, state_of, tell, written_otherwi
 from .deciding import Decision, decide, is_large, with_samples
 from .finding_lambda import FoundLambda, SavedLambda, find_lambda
 from .groups import EarlierTables, find_groups, vertex_values
-from .result_manifest import Made, Outcome, manifest_of
-from .tables import Earlier, OneBucket, publish_edges, publish_tables
+from .result_manifest import UpdateFiles, UpdateOutcome, manifest_of
+from .tables import EarlierFiles, OneBucket, publish_edges, publish_tables
 from .unchanged import lineage_to
 
 
@@ -59,7 +59,7 @@ def _search(call: Call, begun: Begun, support: NDArray[np.int32]) -> FoundLambda
 
 
 def _tell(call: Call, start: Start, decision: Decision) -> None:
-    tell(call, Outcome(start.change, start.rows, start.repeated, decision, None, 0), start.base)
+    tell(call, UpdateOutcome(start.change, start.rows, start.repeated, decision, None, 0), start.base)
 
 
 def _publish(
@@ -82,7 +82,7 @@ def _publish(
         state = State(graph, found.order, forest, _arcs(source, start))
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         with events.stage("publish", 0):
-            buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
+            buckets = GroupBuckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
             tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
             (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
             values = vertex_values(start, tables, found, one, support, engine.threads)
@@ -90,8 +90,8 @@ def _publish(
                 engine, one, own, triangles, tracks, values, how, earlier, edges.result(), columns
             )
             kept_state.result()
-    made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
-    went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
+    made = UpdateFiles(published.files, kept, published.summaries[0], groups.record, tracked.record)
+    went = UpdateOutcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went, programs)
 
 
@@ -100,8 +100,7 @@ def _run_programs(
 ) -> tuple[list[TableColumn], list[ProgramRecord]]:
     if not call.settings.programs.vertex_programs:
         return [], []
-    from ..programs.one_block import Earlier as EarlierPrograms  # loads the kernels of programs
-    from ..programs.one_block import run_on_one_block
+    from ..programs.one_block import EarlierPrograms, run_on_one_block  # loads the kernels of programs
 
     earlier = EarlierPrograms(start.base, start.change)
     assert start.arcs is not None or not (source.directed or source.weights is not None)
@@ -113,9 +112,9 @@ def _arcs(source: Source, start: Start) -> EdgeArcs | None:
     return None if start.arcs is None else EdgeArcs.of(start.arcs.edges, source.directed, source.weights is not None)
 
 
-def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
+def _earlier(call: Call, start: Start, found: FoundLambda) -> EarlierFiles:
     change, edges = start.change, found.edges
-    return Earlier(
+    return EarlierFiles(
         start.base,
         lambda rows: change.edges_before(edges, rows),
         change.vertices_before,

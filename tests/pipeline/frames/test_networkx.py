@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import strategies
 from edgemill.pipeline.networkx_backend import backend
-from edgemill.pipeline.networkx_backend.backend import CountedGraph
+from edgemill.pipeline.networkx_backend.backend import NetworkXGraph
 from edgemill.pipeline.networkx_backend.info import get_info
 from edgemill.tasks.programs.shipped.coreness import Coreness
 from examples import examples
@@ -236,7 +236,7 @@ def test_why_pagerank_is_left_to_networkx() -> None:
     assert backend.can_run("pagerank", (graph, 0.9), {"tol": 1e-3}) is True
     assert "without personalization" in str(backend.can_run("pagerank", (graph, 0.9, {0: 1}), {}))
     graph.edges[0, 1]["weight"] = -2
-    why = str(backend.can_run("pagerank", (CountedGraph(graph),), {}))
+    why = str(backend.can_run("pagerank", (NetworkXGraph(graph),), {}))
     assert all(fact in why for fact in ("finite and not negative", "'weight' of an edge"))
     assert backend.can_run("pagerank", (graph,), {"weight": None}) is True
 
@@ -253,7 +253,7 @@ def test_weights_that_change() -> None:
 def test_cores_that_take_many_steps() -> None:
     """NetworkX computes them."""
     graph = nx.path_graph(2 * backend.MOST_STEPS + 10)
-    assert not CountedGraph(graph).run(Coreness(), most_steps=backend.MOST_STEPS).converged
+    assert not NetworkXGraph(graph).run(Coreness(), most_steps=backend.MOST_STEPS).converged
     assert nx.core_number(graph, backend="edgemill") == dict.fromkeys(graph, 1)
 
 
@@ -261,7 +261,7 @@ def test_small_graphs_are_not_dispatched_automatically() -> None:
     small, large = nx.path_graph(5), nx.path_graph(backend.LEAST_EDGES + 1)
     assert "fewer than 2,000 edges" in str(backend.should_run("triangles", (small,), {}))
     assert backend.should_run("triangles", (), {"G": large}) is True
-    assert backend.should_run("triangles", (CountedGraph(small),), {}) is True
+    assert backend.should_run("triangles", (NetworkXGraph(small),), {}) is True
     assert "not support weights" in str(backend.can_run("clustering", (small, None, "weight"), {}))
 
 

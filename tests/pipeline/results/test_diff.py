@@ -26,7 +26,7 @@ from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, mine
 from edgemill.pipeline.cli.show import changes_table
 from edgemill.pipeline.compare import dn_graphs
 from edgemill.pipeline.compare import edges as edge_changes
-from edgemill.pipeline.compare.diff import Changes
+from edgemill.pipeline.compare.diff import RowChanges
 from edgemill.pipeline.compare.edges import aligned_blocks
 from edgemill.pipeline.messages.terminal import print_whole
 from edgemill.pipeline.queries.group_tables import dn_graphs_table
@@ -49,12 +49,12 @@ def change_of(old: int | None, new: int | None) -> str:
     return "rose" if new > old else "fell" if new < old else "unchanged"
 
 
-def tallied(names: list[str], old: int, new: int, reshaped: int | None = None) -> Changes:
+def tallied(names: list[str], old: int, new: int, reshaped: int | None = None) -> RowChanges:
     counts = {name: names.count(name) for name in ("unchanged", "appeared", "vanished", "rose", "fell")}
-    return Changes(old, new, **counts, reshaped=reshaped)
+    return RowChanges(old, new, **counts, reshaped=reshaped)
 
 
-def naive_edges(old: Levels, new: Levels) -> tuple[Changes, list[tuple[Any, ...]]]:
+def naive_edges(old: Levels, new: Levels) -> tuple[RowChanges, list[tuple[Any, ...]]]:
     rows = [
         (*edge, change_of(old.get(edge), new.get(edge)), old.get(edge), new.get(edge)) for edge in sorted(old | new)
     ]
@@ -65,7 +65,7 @@ def naive_edges(old: Levels, new: Levels) -> tuple[Changes, list[tuple[Any, ...]
 Graph = tuple[int, frozenset[Edge]]
 
 
-def naive_dn_graphs(old: Levels, new: Levels) -> tuple[Changes, set[tuple[Any, ...]]]:
+def naive_dn_graphs(old: Levels, new: Levels) -> tuple[RowChanges, set[tuple[Any, ...]]]:
     """Compares every pair. Values are λ, vertices and edges of both, and the number of common vertices."""
     graphs = [oracles.maximal_dn_graphs(levels) for levels in (old, new)]
 
@@ -177,8 +177,8 @@ def test_two_nights(tmp_path: Path, client: Client) -> None:
         rows = runs.write_rows(tmp_path / f"{name}.parquet", edges)
         sides.append(mine(rows, tmp_path / name, client=client, partitions=partitions))
     found = diff(sides[0], sides[1], tmp_path / "changes")
-    assert found.edges == Changes(old=37, new=39, unchanged=6, appeared=9, vanished=7, rose=15, fell=9)
-    assert found.dn_graphs == Changes(old=4, new=4, unchanged=1, appeared=1, vanished=1, rose=1, fell=1, reshaped=0)
+    assert found.edges == RowChanges(old=37, new=39, unchanged=6, appeared=9, vanished=7, rose=15, fell=9)
+    assert found.dn_graphs == RowChanges(old=4, new=4, unchanged=1, appeared=1, vanished=1, rose=1, fell=1, reshaped=0)
     rows = pq.read_table(tmp_path / "changes" / "dn_graphs.parquet").to_pylist()
     assert [(row["change"], row["lambda_old"], row["lambda_new"], row["vertices_common"]) for row in rows] == [
         ("rose", 4, 5, 6),
@@ -219,7 +219,7 @@ def test_no_digit_is_cut_off(columns: int) -> None:
         print_whole(Console(width=columns, file=written), table)
         return written.getvalue().splitlines()
 
-    many = Changes(*[10**13] * 8)
+    many = RowChanges(*[10**13] * 8)
     lines = printed(changes_table(Diff("old", "new", many, many, Fates(*[10**13] * 7), None, ())))
     assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8 + [["10,000,000,000,000"]] * 7
     assert max(map(len, lines)) <= 60
@@ -235,9 +235,9 @@ def test_half_in_common_is_not_the_same(tmp_path: Path) -> None:
         made(tmp_path / "one", dict.fromkeys(clique(*range(6)), 4)),
         made(tmp_path / "two", dict.fromkeys(clique(0, 1, 2) + clique(3, 4, 5), 4), first_id=90),
     )
-    assert diff(*half).dn_graphs == Changes(1, 2, unchanged=0, appeared=2, vanished=1, rose=0, fell=0, reshaped=0)
+    assert diff(*half).dn_graphs == RowChanges(1, 2, unchanged=0, appeared=2, vanished=1, rose=0, fell=0, reshaped=0)
     more = made(tmp_path / "three", dict.fromkeys(clique(*range(4)), 4))
-    assert diff(half[0], more).dn_graphs == Changes(
+    assert diff(half[0], more).dn_graphs == RowChanges(
         1, 1, unchanged=0, appeared=0, vanished=0, rose=0, fell=0, reshaped=1
     )
     fewer_edges = made(tmp_path / "four", dict.fromkeys(clique(*range(6))[1:], 4))
@@ -398,7 +398,7 @@ def test_vertices_without_a_group_are_not_common(tmp_path: Path) -> None:
         made(tmp_path / name, dict.fromkeys(clique(1, 2, 3), 1), alone=[7, 8, 9], first_id=0) for name in ("old", "new")
     )
     assert old.dn_graphs.to_table()["id"].to_pylist() == [0]
-    unchanged = Changes(1, 1, unchanged=1, appeared=0, vanished=0, rose=0, fell=0, reshaped=0)
+    unchanged = RowChanges(1, 1, unchanged=1, appeared=0, vanished=0, rose=0, fell=0, reshaped=0)
     assert diff(old, new).dn_graphs == unchanged
 
 

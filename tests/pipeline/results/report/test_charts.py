@@ -12,7 +12,7 @@ from bokeh.util.paths import bokehjs_path
 
 from edgemill.pipeline.report import charts
 from edgemill.pipeline.report.distributions import Cell
-from edgemill.pipeline.report.hierarchy import Block
+from edgemill.pipeline.report.hierarchy import IcicleBlock
 from edgemill.pipeline.report.parts import Chart
 
 NAMES, TWO = ["1-2", "3", "4-7"], {"a": [1, 0, 5], "b": [2, 2, 2]}
@@ -25,7 +25,7 @@ CHARTS = {
     "many points": charts.curves("t", "d", range(99), {"a": range(1, 100)}, AXES, logarithmic=True),
     "stages": charts.stage_bars("t", "d", ["read", "peel"], [1.5, 2.0]),
     "marks": charts.marks("t", "d", [Cell(1, 3, 8, 2), Cell(4, 4, 2, 9)]),
-    "icicle": charts.icicle("t", "d", [Block(0, 9, 0, 3, 2**60, 4, 9, 0), Block(1, 5, 3, 4, 7, 3, 4, 1)]),
+    "icicle": charts.icicle("t", "d", [IcicleBlock(0, 9, 0, 3, 2**60, 4, 9, 0), IcicleBlock(1, 5, 3, 4, 7, 3, 4, 1)]),
 }
 
 
