@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help run test test-all faults systems lint types unit docs dist lock images clean
+.PHONY: help run test test-all faults systems lint types unit docs dist compiled lock images clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
@@ -81,6 +81,14 @@ dist: $(VENV)/installed-dev ## wheel and sdist of this version in dist/, made by
 	rm -rf build dist
 	PYTHON=$(BIN)/python docker/install.sh packages build/python docker/requirements-build.txt
 	build/python/bin/python -m build --no-isolation --outdir dist
+	$(BIN)/twine check --strict dist/*
+
+# The packages are those of the images: compiled kernels serve one version of Numba alone.
+compiled: dist ## beside these, a wheel with compiled kernels for the Python of .venv and this architecture
+	PYTHON=$(BIN)/python docker/install.sh packages build/compiled docker/requirements-cpu.txt
+	PYTHON=$(BIN)/python docker/install.sh wheel build/compiled dist/*-none-any.whl
+	docker/install.sh kernels build/compiled
+	EDGEMILL_KERNELS=build/compiled/share/edgemill/kernels build/python/bin/python -m build --no-isolation --wheel --outdir dist
 	$(BIN)/twine check --strict dist/*
 
 lock: $(VENV)/bin/python ## pin the packages of builder, images and their clients anew: docker/*.txt from pyproject.toml

@@ -3,7 +3,7 @@
 #
 #     install.sh packages PREFIX REQUIREMENTS   a virtual environment with the packages of a lock file, each by its hash
 #     install.sh wheel PREFIX WHEEL             edgemill in it
-#     install.sh kernels PREFIX                 its compiled kernels, for the processors of NUMBA_CPU_NAME, else for this one
+#     install.sh kernels PREFIX                 its compiled kernels, for all usual processors of this architecture
 #
 # Separate steps, so that a change of edgemill alone leaves the layer of packages as it is. PYTHON names the interpreter.
 set -eu
@@ -33,7 +33,11 @@ wheel)
     install "$what"
     "$prefix/bin/edgemill" --version
     ;;
-kernels)
-    EDGEMILL_CACHE_DIR=$prefix/share/edgemill "$prefix/bin/edgemill" warm
+kernels) # those that kernels/runtime/cache.py looks for (PORTABLE), which adds no features of this processor
+    case $(uname -m) in
+    x86_64) processor=x86-64-v3 ;;
+    *) processor=generic ;;
+    esac
+    NUMBA_CPU_NAME=$processor NUMBA_CPU_FEATURES='' EDGEMILL_CACHE_DIR=$prefix/share/edgemill "$prefix/bin/edgemill" warm
     ;;
 esac

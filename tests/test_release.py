@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -112,6 +113,28 @@ def test_the_kernels_of_the_images_are_all_that_runs_call(installed: Path, tmp_p
     for options in ((), ("--workers", "2", "--partitions", "2"), ("--method", "band")):
         mined(installed, tmp_path, "--device", "cpu", *options, EDGEMILL_CACHE_DIR=str(cache))
         assert not [*cache.rglob("*.nbc")], f"a run {options} compiled a kernel"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_wheel_with_compiled_kernels(installed: Path, tmp_path: Path) -> None:
+    """It is for this Python, and brings the kernels where the cache looks for those of an environment."""
+    python, kernels, tree = installed / "bin" / "python", tmp_path / "kernels", installed.parent / "tree"
+    folder = Path(run(python, "-c", "from edgemill.kernels.runtime import cache; print(cache.folder())").strip())
+    (kernels / folder.name).mkdir(parents=True)
+    for name in ("kernel.nbi", "kernel.1.nbc", "rows-x86-64-v3.compiled", "rows.lock"):
+        (kernels / folder.name / name).write_text(name)
+    build = (installed.parent / "builder" / "bin" / "python", "-m", "build", "--no-isolation", "--wheel")
+    run(*build, "--outdir", tmp_path, tree, EDGEMILL_KERNELS=str(kernels))
+    tag = f"{sys.implementation.name[0]}p{sys.version_info[0]}{sys.version_info[1]}"
+    wheel = only(tmp_path, f"edgemill-{VERSION}-{tag}-{tag}-manylinux_2_28_{platform.machine()}.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel)
+    data = f"edgemill-{VERSION}.data/data/share/edgemill/kernels/{folder.name}/"
+    names = {name for name in contents(wheel) if "/share/" in name}
+    assert names == {data + name for name in ("kernel.nbi", "kernel.1.nbc", "rows-x86-64-v3.compiled")}
+    assert {name for name in contents(only(installed.parent / "dist", "*.whl")) if ".dist-info" not in name} == {
+        name for name in contents(wheel) if ".dist-info" not in name
+    } - names
 
 
 def check_import(python: Path, script: Path) -> None:

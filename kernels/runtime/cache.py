@@ -7,9 +7,11 @@ hash of all sources of the kernels: the same sources hit at any path, and any ed
 
 The folder is ``EDGEMILL_CACHE_DIR``, else ``XDG_CACHE_HOME/edgemill``, else ``~/.cache/edgemill``. If the user sets
 ``NUMBA_CACHE_DIR`` or ``NUMBA_CACHE_LOCATOR_CLASSES``, or if the folder cannot be written, Numba chooses the folder as
-it does for any function. An environment may contain compiled kernels, as the container images do:
-``sys.prefix/share/edgemill`` is read first and never written, so root can own it. Numba stores the processor and its
-features with each signature, so code for another processor is not used.
+it does for any function. An environment may contain compiled kernels, as the container images and wheels for one
+version of Python do: ``sys.prefix/share/edgemill`` is read first and never written, so root can own it. Numba stores
+the processor and its features with each signature, so code for another processor is not used. What is compiled ahead is
+for all processors with the instructions of `PORTABLE`; processors without them compile their own code, and so does
+every processor that the user names (``NUMBA_CPU_NAME``).
 
 Why this subclasses Numba's private cache classes: Numba has no public interface for a cache. ``NUMBA_CACHE_DIR`` still
 names files by the path and the time of the source and applies to the whole process. A locator class in
@@ -32,7 +34,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -43,7 +45,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy
-from numba.core import caching
+from numba.core import caching, codegen
 from numba.core.runtime import rtsys
 
 from .cache_folder import KERNELS, environment, home, sources
@@ -51,6 +53,17 @@ from .threads import numba_is_loaded
 
 _written: set[Path] = set()
 """Cache folders that this process has found to be writable."""
+PORTABLE: Mapping[str, tuple[str, frozenset[str]]] = {
+    "x86_64": (
+        "x86-64-v3",
+        frozenset(("cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"))
+        | frozenset(("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")),
+    ),
+    "aarch64": ("generic", frozenset()),
+}
+"""The processor that kernels are compiled for ahead, by machine, and the features that another needs to run them. Names
+are LLVM's. x86-64-v3 (System V ABI for x86-64, section 3.1.1) are Intel's from 2013 and AMD's from 2015 on.
+"""
 UNUSED_SECONDS = 30 * 24 * 3600
 """Age at which an unused hash folder is removed. Each process that starts marks its own folder as used."""
 
@@ -94,7 +107,10 @@ def is_kept() -> bool:
 
 def is_marked(part: str) -> bool:
     """Whether `mark` was called with `part` for the present sources and processor, here or in the environment."""
-    return any(Path(place, _mark(part)).exists() for place in (environment_folder(), folder()))
+    marks = [Path(place, _mark(part, _processor())) for place in (environment_folder(), folder())]
+    if (portable := _portable()) is not None:
+        marks.append(environment_folder() / _mark(part, portable))
+    return any(mark.exists() for mark in marks)
 
 
 @contextmanager
@@ -129,12 +145,31 @@ def mark(part: str) -> None:
     """Note that all kernels of `part` are kept. Does nothing if they are not, or if that is noted already."""
     if is_kept() and not is_marked(part):
         with contextlib.suppress(OSError):
-            Path(folder(), _mark(part)).touch()
+            Path(folder(), _mark(part, _processor())).touch()
 
 
-def _mark(part: str) -> str:
-    """The name of a file. Code for one processor is not used on another; images hold code for all (NUMBA_CPU_NAME)."""
-    return f"{part}-{numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()}.compiled"
+def _mark(part: str, processor: str) -> str:
+    """The name of a file. Code for one processor is not used on another."""
+    return f"{part}-{processor}.compiled"
+
+
+def _processor() -> str:
+    """The processor that kernels are compiled for: this one, unless the user names another."""
+    return str(numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name())
+
+
+def _portable() -> str | None:
+    """The processor of `PORTABLE` whose code this one runs. None if it lacks a feature, or if the user names one."""
+    name, needed = PORTABLE.get(platform.machine(), (None, frozenset()))
+    if numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None:
+        return None
+    return name if needed <= _features() else None
+
+
+@lru_cache(maxsize=1)
+def _features() -> frozenset[str]:
+    """The features of this processor that Numba uses."""
+    return frozenset(word[1:] for word in codegen.get_host_cpu_features().split(",") if word.startswith("+"))
 
 
 def remove_unused() -> None:
@@ -210,14 +245,23 @@ class KernelFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
         """The code of one compiled signature; None if the cache does not contain it."""
         stem = Path(self._index_name).stem
         environment = caching.IndexDataCacheFile(str(environment_folder()), stem, self._source_stamp)
-        if (found := environment.load(key)) is not None:
-            return found
+        for kept in (key, _portable_key(key)):
+            if kept is not None and (found := environment.load(kept)) is not None:
+                return found
         return super().load(key)
 
     def save(self, key: object, entry: object) -> None:
         """Write one compiled signature and add it to the index."""
         self._data_name_pattern = f"{Path(self._index_name).stem}.{uuid.uuid4().hex[:12]}.{{number:d}}.nbc"
         super().save(key, entry)
+
+
+def _portable_key(key: object) -> object | None:
+    """The key of the same signature of the same kernel for the processor `_portable`; None if there is none."""
+    match key, _portable():
+        case (signature, (triple, _, _), code), str(processor):
+            return signature, (triple, processor, ""), code
+    return None
 
 
 class KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
@@ -264,9 +308,13 @@ def _module(file: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _fingerprint() -> str:
-    """Hash of the sources, versions and switches that determine the machine code. Numba adds processor, signature."""
+    """Hash of the sources, versions and switches that determine the machine code. Numba adds processor, signature.
+
+    Releases of one minor version of Python have the same bytecode and interface, and Numba asks for no more of NumPy's
+    version than its minor one. So kernels that are compiled ahead serve all of them.
+    """
     whole = hashlib.sha256()
-    for part in (sys.implementation.cache_tag, platform.python_version(), *_compiler()):
+    for part in (sys.implementation.cache_tag, *_compiler()):
         whole.update(f"{part}\n".encode())
     whole.update(sources().encode())
     return whole.hexdigest()[:32]
@@ -274,7 +322,8 @@ def _fingerprint() -> str:
 
 def _compiler() -> tuple[object, ...]:
     switches = numba.config.OPT, numba.config.BOUNDSCHECK
-    return numba.__version__, llvmlite.__version__, numpy.__version__, *switches
+    numpy_minor = numpy.__version__.split(".")[:2]
+    return numba.__version__, llvmlite.__version__, numpy_minor, *switches
 
 
 def _remove_unused(current: Path) -> None:

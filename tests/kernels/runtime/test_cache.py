@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from edgemill.kernels.runtime import cache
@@ -97,6 +99,43 @@ def test_the_code_of_the_environment_is_used_and_not_written(tmp_path: Path) -> 
     assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home), **other)[:2] == (60, 0)  # not the code of another processor
     assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home), **other)[:2] == (60, 1)
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+
+
+@pytest.mark.skipif(cache._portable() is None, reason="this processor needs kernels of its own")
+def test_the_environment_has_code_for_all_usual_processors(tmp_path: Path) -> None:
+    """It is compiled as docker/install.sh does, and a processor that the user names gets its own."""
+    environment, home = tmp_path / "environment", tmp_path / "home"
+    where, prefix = checkout(tmp_path / "one"), f"import sys; sys.prefix = {str(environment)!r}\n"
+    ahead = {"NUMBA_CPU_NAME": str(cache._portable()), "NUMBA_CPU_FEATURES": ""}
+    assert ask(where, EDGEMILL_CACHE_DIR=str(environment / "share" / "edgemill"), **ahead)[:2] == (60, 0)
+    assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home))[:2] == (60, 1)
+    assert not list(home.rglob("*.nb*"))
+    named = {"NUMBA_CPU_NAME": "generic"}
+    assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home), **named)[:2] == (60, 0)
+
+
+def test_processors_that_need_their_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, needed = "x86-64-v3", cache.PORTABLE["x86_64"][1]
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(cache, "_features", lambda: needed | {"avx512f"})
+    key = "signature", ("x86_64-unknown-linux-gnu", "skylake", "+avx2"), "code"
+    portable = "signature", ("x86_64-unknown-linux-gnu", name, ""), "code"
+    assert (cache._portable(), cache._portable_key(key)) == (name, portable)
+    for setting, value in (("CPU_NAME", "skylake"), ("CPU_FEATURES", "")):
+        with monkeypatch.context() as chosen:
+            chosen.setattr(numba.config, setting, value)
+            assert cache._portable() is None
+    monkeypatch.setattr(cache, "_features", lambda: needed - {"bmi2"})
+    assert (cache._portable(), cache._portable_key(key)) == (None, None)
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert cache._portable() is None
+
+
+def test_images_compile_for_the_processor_that_is_looked_for() -> None:
+    script = (Path(cache.__file__).parents[2] / "docker" / "install.sh").read_text()
+    for machine, (name, _) in cache.PORTABLE.items():
+        pattern = machine if f"{machine})" in script else r"\*"
+        assert re.search(rf"{pattern}\) processor={name} ;;", script)
 
 
 def test_the_users_own_numba_folder_wins(tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ def test_marks_of_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     own, environment = tmp_path / "own", tmp_path / "environment"
     monkeypatch.setattr(cache, "folder", lambda: own)
     monkeypatch.setattr(cache, "environment_folder", lambda: environment)
+    monkeypatch.setattr(cache, "_portable", lambda: None)
     cache.mark("rows")
     assert not cache.is_kept() and not cache.is_marked("rows")  # nothing can be kept there
     monkeypatch.setattr(cache, "_written", {own})
@@ -172,6 +173,11 @@ def test_marks_of_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as other:
         other.setattr(numba.config, "CPU_NAME", "another")
         assert not cache.is_marked("rows")
+    with monkeypatch.context() as ahead:
+        ahead.setattr(cache, "_portable", lambda: "all")
+        (environment / "scan-all.compiled").touch()
+        assert cache.is_marked("scan")
+    assert not cache.is_marked("scan")
     cache.mark("rows")
     assert not own.exists()
 
