@@ -17,8 +17,7 @@ Why this subclasses Numba's private cache classes: Numba has no public interface
 names files by the path and the time of the source and applies to the whole process. A locator class in
 ``NUMBA_CACHE_LOCATOR_CLASSES`` applies to the whole process, cannot read two folders, and loads only after Numba has
 prepared its compiler, which takes longer than loading every kernel of a run. Nothing of Numba is replaced:
-`cached_njit` sets the attribute ``_cache`` of the kernels it defines, and functions of other packages keep Numba's own
-cache.
+`cached_njit` sets two attributes of the kernels it defines, and functions of other packages keep Numba's own cache.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -73,13 +72,21 @@ numba_is_loaded()
 def cached_njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Numba's `njit` with ``nogil=True`` and this cache. `options` are those of `njit`.
 
-    Used as ``@cached_njit`` or ``@cached_njit(parallel=True)``.
+    Used as ``@cached_njit`` or ``@cached_njit(parallel=True)``. A kernel that another one calls with a constant is
+    compiled for the type of the constant, where Numba would compile it anew for each value.
     """
     if function is None:
         return partial(cached_njit, **options)
     dispatcher = numba.njit(nogil=True, **options)(function)
     dispatcher._cache = KernelCache(function)
+    dispatcher.get_call_template = partial(_call_by_type, dispatcher.get_call_template)
     return dispatcher
+
+
+def _call_by_type(template: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+    """The `template` of a call with the types of constants in place of the constants."""
+    unliteral = numba.types.unliteral
+    return template(tuple(map(unliteral, args)), {name: unliteral(one) for name, one in kws.items()})
 
 
 def folder() -> Path:

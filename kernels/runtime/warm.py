@@ -19,6 +19,7 @@ from ..cpu.nest import components_of_edges, mark_forest, subtree_minima, subtree
 from ..cpu.peeling.cascade import REMOVED, Cascade, set_to
 from ..cpu.peeling.filtering import Filtering, lower, pack_list, pack_range
 from ..cpu.peeling.live_edges import Live, LiveRows, below, not_removed
+from ..cpu.peeling.peel import RecordedPeeling
 from ..cpu.triangles import WholeCounts
 from ..graph import Adjacency, IntArray, LongArray, Topology
 from .side_by_side import Parts, WarmUp
@@ -144,6 +145,11 @@ def _warm_scan() -> None:
     set_to(one, np.zeros(1, np.int32), 0)
 
 
+def _warm_recording() -> None:
+    """What a peeling calls that records its order for updates."""
+    RecordedPeeling(_triangle()[0], np.ones(3, np.int32)).advance()
+
+
 def _warm_adjacency() -> None:
     cpu.adjacency(_triangle()[0])
 
@@ -215,6 +221,7 @@ PARTS: Mapping[str, Callable[[], None]] = {
     "order": _warm_order,
     "pairs": _warm_pairs,
     "peel": _warm_peel,
+    "recording": _warm_recording,
     "rows": _warm_rows,
     "runs": _warm_runs,
     "scan": _warm_scan,
@@ -242,6 +249,7 @@ SECONDS: Mapping[str, float] = {
     "order": 1.2,
     "pairs": 0.3,
     "peel": 1.9,
+    "recording": 1.6,
     "rows": 1.2,
     "runs": 0.8,
     "scan": 0.8,
@@ -273,15 +281,17 @@ BY_STAGE: Mapping[str, frozenset[str]] = {
 _KERNELS = Parts(__spec__.name, PARTS, SECONDS)
 
 
-def parts_for(method: str, partitions: int, text: bool, many: bool = True, bands: bool = False) -> list[str]:
+def parts_for(
+    method: str, partitions: int, text: bool, many: bool = True, bands: bool = False, records: bool = False
+) -> list[str]:
     """The parts of the kernels for CPUs that `method` (peel, band or fixpoint) uses with `partitions` partitions.
 
     With `many` also those for graphs of `MANY` edges or more, with `text` those for strings, with `bands` those that
-    several workers use, each of which holds a copy.
+    several workers use, each of which holds a copy, with `records` those that record the order of peeling for updates.
     """
     parts = [*_BY_METHOD[method], *_ALWAYS, *(_MANY if many else ())]
     parts += [part for part in _BANDS if bands and part not in parts]
-    parts += ["shards"] * (partitions > 1)
+    parts += ["shards"] * (partitions > 1) + ["recording"] * records
     return parts + [part for part in _TEXT if text and part not in parts]
 
 
@@ -298,6 +308,7 @@ def warm(
     processes: int = 1,
     many: bool = True,
     bands: bool = False,
+    records: bool = False,
 ) -> WarmUp:
     """Call each kernel that `method` uses with `partitions` partitions, on one triangle; see `parts_for`.
 
@@ -307,7 +318,7 @@ def warm(
     does not have yet.
     """
     if not on_gpu:
-        return load_parts(parts_for(method, partitions, text, many, bands), processes)
+        return load_parts(parts_for(method, partitions, text, many, bands, records), processes)
     start = time.perf_counter()
     with _compiling_for_gpu(processes, partitions > 1):
         found = load_parts(["join", "pairs", *(_TEXT if text else ())], processes)

@@ -22,7 +22,7 @@ from ...tasks.ids.order import MANY
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.warm import load_packing
-from ..bounding.bounding import BoundingCheckpoint
+from ..bounding.bounding import BoundingCheckpoint, records_order
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of, file_identities, made_of_input
 from ..cluster.client import Client
 from ..cluster.connecting.connect import await_workers
@@ -248,11 +248,12 @@ def warm_workers(run: RunContext) -> None:
             from ...kernels.runtime.warm import parts_for, warm  # loads Numba
 
             text, many, in_process = plan.source.kind == "string", plan.edges >= MANY, engine.capacity.in_process
+            records = run.keeps_state and records_order(engine, plan)
             if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
-                run.loading.start(engine, parts_for(plan.method, 1, text, many))
+                run.loading.start(engine, parts_for(plan.method, 1, text, many, records=records))
             else:
                 bands = plan.in_bands or plan.bands_on > 1
-                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands
+                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands, records
                 reports = engine.on_every_worker(warm, *own)
             if plan.in_shards:
                 from ...tasks.shards import warm_shards  # imports kernels

@@ -11,6 +11,7 @@ from ...kernels.cpu.regroup import highest_at, limits, mark_over, mark_within
 from ...kernels.cpu.update import among, keep_later, least_of_triangles, level_sums, mark_ends, values_since
 from ...kernels.graph import Topology
 from ...kernels.runtime.side_by_side import Parts, WarmUp
+from ...kernels.runtime.warm import PARTS, SECONDS
 from .order import Order, order_of
 from .updating import update_order
 
@@ -82,8 +83,13 @@ def _warm_groups() -> None:
 
 _UPDATES = Parts(
     __spec__.name,
-    {"insertions": _warm_insertions, "deletions": _warm_deletions, "regrouping": _warm_groups},
-    {"insertions": 13.0, "deletions": 9.0, "regrouping": 3.8},
+    {
+        "insertions": _warm_insertions,
+        "deletions": _warm_deletions,
+        "regrouping": _warm_groups,
+        "recording": PARTS["recording"],
+    },
+    {"insertions": 13.0, "deletions": 9.0, "regrouping": 3.8, "recording": SECONDS["recording"]},
 )
 
 

@@ -37,6 +37,7 @@ from edgemill.tasks.shards import MemoryCarrier
 from edgemill.tasks.update.order import order_of
 from edgemill.tasks.update.updating import update_order
 from edgemill.tasks.update.warm import warm_orders, warm_updates
+from edgemill.tasks.update.whole import order_from_nothing
 from oracles import brute_force_lambda
 
 def mine(method, workers):
@@ -73,12 +74,20 @@ def update(in_one_thread):
     assert made.changed.any()
     return before
 
+def record(workers):
+    warm("peel", workers, records=True)
+    before = kernel_types()
+    low, high = (end.astype(np.int32) for end in np.triu_indices(9, 1))
+    assert order_from_nothing(Topology(low, high, 9))[1].lam.tolist() == [7] * 36
+    return before
+
 def look(name, run, *arguments):
     if (child := os.fork()) == 0:
         os.mkdir(name)
         os.chdir(name)
         before = run(*arguments)
         new = {kernel: str(types) for kernel, types in kernel_types().items() if types != before[kernel]}
+        assert "Literal" not in str(kernel_types())  # one kernel for all constants
         print(json.dumps([name, new]), flush=True)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, name
@@ -87,13 +96,15 @@ for name in sys.argv[2:]:
     method, _, count = name.rpartition(" ")
     if method == "update":
         look(name, update, count == "1")
+    elif method == "record":
+        look(name, record, int(count))
     elif method in ("undirected", "directed"):
         look(name, programs, method == "directed", int(count))
     else:
         look(name, mine, method, int(count))
 """
-SOME = ["band 2", "directed 2", "update 1", "update 2"]
-CASES = ["peel 1", "band 1", "band 2", "fixpoint 1", "fixpoint 2", "undirected 1", "directed 2", "update 1", "update 2"]
+SOME = ["band 2", "directed 2", "record 1", "update 1", "update 2"]
+CASES = [*SOME, "peel 1", "band 1", "fixpoint 1", "fixpoint 2", "undirected 1"]
 """Methods and workers, graphs for programs and their blocks, and whether an update runs in one thread."""
 
 
