@@ -3,5 +3,5 @@
 May import `errors`, `ids.display`, `inputs.columns`, `inputs.finding`, `inputs.partitions`, `storage`, `tables` and
 `where`; no kernels, nothing of ingest, bounding or publishing. Start with `result`, which runs all checks. `reading`
 and `tables` read the result; `bounds` certifies λ. `program_checks` has a check for each program of edgemill, which the
-class of the program names; `programs` reads these declarations, and nothing else of `tasks.programs`.
+class of the program names; `result` reads these declarations, and nothing else of `tasks.programs`.
 """

@@ -21,12 +21,11 @@ from edgemill.pipeline.programs import running
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import program_checks
-from edgemill.tasks.verify import programs as verify_programs
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import arcs_of_input
 from edgemill.tasks.verify.program_checks import check_strong_components
 from edgemill.tasks.verify.reading import Flaw
-from edgemill.tasks.verify.result import verify
+from edgemill.tasks.verify.result import check_programs, verify
 from vertex_programs import check_centralities
 
 WITHOUT_SOURCE = [
@@ -107,13 +106,13 @@ def test_a_wrong_value_of_searches_is_found(
     vertices = verify_tables.read_vertices(alone.place, manifest)
     edges = verify_tables.read_edges(alone.place, "src", "dst", vertices, manifest)
     arcs = arcs_of_input(str(rows), manifest, vertices)
-    verify_programs.check_programs(manifest, edges, vertices, arcs)
+    check_programs(manifest, edges, vertices, arcs)
     values = vertices.added[column].to_numpy().copy()
     values[0] += 1
     wrong = vertices.added | {column: pa.chunked_array([pa.array(values)])}  # type: ignore[operator]
     if limit or column != "betweenness":
         with pytest.raises(Flaw, match=column):
-            verify_programs.check_programs(manifest, edges, replace(vertices, added=wrong), arcs)
+            check_programs(manifest, edges, replace(vertices, added=wrong), arcs)
 
 
 def test_strong_components_that_are_parts_or_joined_are_found(rows: Path, alone: Result) -> None:

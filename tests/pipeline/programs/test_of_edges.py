@@ -19,9 +19,8 @@ from edgemill.pipeline.notebook.page import page as notebook_page
 from edgemill.pipeline.queries.program_columns import summaries
 from edgemill.pipeline.stages import publishing
 from edgemill.tasks.verify import tables as verify_tables
-from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
-from edgemill.tasks.verify.result import verify
+from edgemill.tasks.verify.result import check_programs, verify
 from in_process import call
 
 GRAPH = nx.disjoint_union(nx.karate_club_graph(), nx.star_graph(9))

@@ -33,8 +33,8 @@ from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
-from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
+from edgemill.tasks.verify.result import check_programs
 from in_process import call
 from vertex_programs import check_centralities
 

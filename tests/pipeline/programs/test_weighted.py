@@ -23,8 +23,8 @@ from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
-from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
+from edgemill.tasks.verify.result import check_programs
 
 Row = tuple[str, str, float]
 PROGRAMS = ("lambda", "pagerank", "components", "bfs", "sssp")
