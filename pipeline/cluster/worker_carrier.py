@@ -26,7 +26,7 @@ from distributed.core import Status
 from distributed.protocol.serialize import to_serialize
 
 from ...tasks.errors import ClusterLost, EdgemillError, InternalError
-from ...tasks.shards.carriers.carrier import Packet, Words, check_words, lost
+from ...tasks.shards.carriers.carrier import GroupPacket, Words, check_words, lost
 from .this_worker import CLOSING
 
 PIECE_WORDS = 2**21
@@ -76,10 +76,10 @@ class Inbox:
         self.received = [0] * groups
         """[groups] the last exchange whose packet has arrived whole."""
         self._partial: dict[int, _Partial] = {}
-        self._packets: dict[int, list[Packet | None]] = {}
+        self._packets: dict[int, list[GroupPacket | None]] = {}
         self._missing: dict[int, int] = {}
 
-    def take(self, sender: int, message: Message) -> tuple[int, list[Packet | None]] | None:
+    def take(self, sender: int, message: Message) -> tuple[int, list[GroupPacket | None]] | None:
         """Take a message of kind PACKET or MORE. Gives an exchange and its packets by sender when the last has arrived.
 
         Raises InternalError for a message of another run or exchange.
@@ -92,7 +92,7 @@ class Inbox:
             common, own, piece = rest
             words = _words(piece)
             if len(words) == common + own:
-                return self._arrived(sender, exchange, Packet(words[:common], words[common:]))
+                return self._arrived(sender, exchange, GroupPacket(words[:common], words[common:]))
             partial = _Partial(common, np.empty(common + own, np.uint32), 0)
         else:
             partial, words = self._partial.pop(sender), _words(rest[0])
@@ -101,9 +101,11 @@ class Inbox:
         if filled < len(partial.words):
             self._partial[sender] = partial._replace(filled=filled)
             return None
-        return self._arrived(sender, exchange, Packet(partial.words[: partial.common], partial.words[partial.common :]))
+        return self._arrived(
+            sender, exchange, GroupPacket(partial.words[: partial.common], partial.words[partial.common :])
+        )
 
-    def _arrived(self, sender: int, exchange: int, packet: Packet) -> tuple[int, list[Packet | None]] | None:
+    def _arrived(self, sender: int, exchange: int, packet: GroupPacket) -> tuple[int, list[GroupPacket | None]] | None:
         self.received[sender] = exchange
         packets = self._packets.setdefault(exchange, [None] * self._groups)
         packets[sender] = packet
@@ -129,7 +131,7 @@ class GroupConnections:
 
     def __init__(self, worker: Worker, run: str, rank: int, groups: int, silence: float) -> None:
         self.worker, self.rank, self.groups = worker, rank, groups
-        self.ready: SimpleQueue[tuple[int, list[Packet | None]] | EdgemillError] = SimpleQueue()
+        self.ready: SimpleQueue[tuple[int, list[GroupPacket | None]] | EdgemillError] = SimpleQueue()
         """For the task's thread: an exchange and its packets, or the error that ends the exchanges."""
         self.heartbeats = 0
         """Heartbeats that the event loop has sent."""
@@ -428,13 +430,13 @@ class WorkerCarrier:
 
         return cls(asyncio.run_coroutine_threadsafe(opened(), _event_loop(worker)).result())
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`."""
         check_words(common, own, self.groups)
         if self._error is not None:
             raise self._error
         self._exchange += 1
-        to_self = Packet(common.copy(), own[self.rank].copy())
+        to_self = GroupPacket(common.copy(), own[self.rank].copy())
         if self.groups == 1:
             return [to_self]
         connections = self._connections
@@ -453,7 +455,7 @@ class WorkerCarrier:
         packets[self.rank] = to_self
         return packets  # type: ignore[return-value]
 
-    def _wait(self) -> tuple[int, list[Packet | None]] | EdgemillError:
+    def _wait(self) -> tuple[int, list[GroupPacket | None]] | EdgemillError:
         """The next entry of `ready`; an error if the event loop stops sending heartbeats."""
         connections, heartbeats, silent = self._connections, self._connections.heartbeats, 0.0
         while True:

@@ -27,7 +27,7 @@ from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source, plan_blocks
 from ...tasks.publish.writing import EDGE_VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
-from ...tasks.update.arcs import EdgeArcs, Rows, rows_after
+from ...tasks.update.arcs import EdgeArcs, EdgeRows, rows_after
 from ...tasks.update.merging import BatchCounts, Change, NumberedGraph, apply_batch
 from ...tasks.update.state import State
 from ..events import Events
@@ -44,7 +44,7 @@ _STEP = 2**20
 """Rows that are made at once."""
 
 
-def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Form, folder: Folder) -> Source:
+def store_rows(rows: EdgeRows, id_type: pa.DataType, ends: tuple[str, str], form: Form, folder: Folder) -> Source:
     """Write rows below `folder`, with the columns `ends` of ids, and open them. A vertex that no row has gets one from
     itself to itself. `form` says what the rows have. Raises UsageError, OutOfRoom.
     """
@@ -59,7 +59,7 @@ def store_rows(rows: Rows, id_type: pa.DataType, ends: tuple[str, str], form: Fo
     return open_source(files.url, *ends, files.options, EDGE_VALUE_COLUMNS, form=form)
 
 
-def _batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(rows: EdgeRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows, a few at a time: ids of a whole column may be more text than an array of Arrow holds."""
     alone = rows.alone
     source, target = (np.concatenate([end, alone]) for end in (rows.source, rows.target))
@@ -97,12 +97,12 @@ class Batch:
                 made.update(len(part).to_bytes(8, "little") + np.ascontiguousarray(part).tobytes())
         return made.hexdigest()
 
-    def after(self, state: State) -> tuple[Rows, BatchCounts]:
+    def after(self, state: State) -> tuple[EdgeRows, BatchCounts]:
         """The rows with directions and weights of the graph of `state` after the batch, and how the batch met it."""
         assert state.arcs is not None
         parts = ((own.graph, _arcs_of(own)) for own in (self.inserted, self.deleted))
-        plus, minus = (Rows.of(graph, arcs) for graph, arcs in parts)
-        return rows_after(Rows.of(state.graph, state.arcs), plus, minus)
+        plus, minus = (EdgeRows.of(graph, arcs) for graph, arcs in parts)
+        return rows_after(EdgeRows.of(state.graph, state.arcs), plus, minus)
 
 
 @dataclass
@@ -168,7 +168,7 @@ class BatchInput:
         """The source with files below `folder` that have the edges of the new graph, and its vertices without edges."""
         change = self.change(graph)
         made = change.final(change.after()[0])
-        stored = store_rows(Rows.of(made, EdgeArcs(None, None)), self._id_type, self._ends, Form(), folder)
+        stored = store_rows(EdgeRows.of(made, EdgeArcs(None, None)), self._id_type, self._ends, Form(), folder)
         return replace(stored, path=self.name, frame=source.frame, notes=source.notes)
 
     @property

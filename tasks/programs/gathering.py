@@ -26,7 +26,7 @@ from ... import kernels
 from ...kernels import programs as gathers
 from ...kernels.graph import InRows, IntArray, LongArray
 from ..ids import order
-from ..shards.carriers.carrier import Packet, Words
+from ..shards.carriers.carrier import GroupPacket, Words
 from .block import GraphBlock
 from .mirrors import Mirrors
 from .orders.calls import Calls, has_messages
@@ -82,7 +82,7 @@ class Gatherer(ABC):
 
     @abstractmethod
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         """The own vertices, ascending, that received a value, or None for all; and the combined values.
 
@@ -104,7 +104,7 @@ class GatherAll(Gatherer):
         return self.mirrors.packets(sendable(values), None)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         rows, combine = self.block.rows, self.program.combine
         received = self.mirrors.all_values(sendable(values), packets or [])
@@ -126,7 +126,7 @@ class GatherKept(Gatherer):
         return self.mirrors.packets(sendable(values), moved)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         rows = self.block.rows
         position, received = self.mirrors.take_moved(packets, moved, sendable(values))
@@ -167,7 +167,7 @@ class GatherChanged(Gatherer):
         return moved if self.program.combine == "first" else sendable(values)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         rows = self.block.rows
         position, received = self.mirrors.take_moved(packets, moved, self._values(values, moved))
@@ -326,7 +326,7 @@ class GatherEntries(Gatherer):
         return self.mirrors.packets(sendable(values), moved if self.by_changed else None)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         sent, sources = sendable(values), len(self.block.sources)
         if not self.by_changed:
@@ -423,7 +423,7 @@ class GatherLinks(Gatherer):
         return self.mirrors.packets(np.diff(self.block.rows.offsets), None)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         """See `Gatherer.gather`. Exchanges once for each `edges_per_exchange` edges of the group with most edges."""
         block, rows = self.block, self.block.rows
@@ -478,7 +478,7 @@ class GatherSpread(Gatherer):
         return self.mirrors.packets(sendable(values), moved)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[GroupPacket] | None
     ) -> tuple[IntArray | None, Any]:
         values = sendable(values)
         position, received = self.mirrors.take_moved(packets, moved, values, ascending=False)

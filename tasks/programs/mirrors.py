@@ -15,7 +15,7 @@ from ...kernels.graph import InRows, IntArray
 from ..device import place_like
 from ..ids import order
 from ..partition import Partitioner
-from ..shards.carriers.carrier import Carrier, Packet, Words
+from ..shards.carriers.carrier import Carrier, GroupPacket, Words
 from .block import Entries, GraphBlock, build_block
 from .program import Array
 from .words import NO_WORDS, pack, pack_rows, unpack, unpack_to
@@ -60,7 +60,7 @@ class Mirrors:
         self.words_received = sum(len(packet.own) for packet in packets)
         self._all: Array | None = None
 
-    def exchange(self, common: Words, own: list[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: list[Words]) -> list[GroupPacket]:
         """One exchange with all groups; see `Carrier.exchange`. Words for all groups travel in host memory."""
         self.words += len(common) * (self.carrier.groups - 1) + sum(map(len, own))
         packets = self.carrier.exchange(kernels.to_host(common), own)
@@ -99,7 +99,7 @@ class Mirrors:
                 found.append(_pack_some(here.astype(np.int32), values[slot[here]]))
         return found
 
-    def all_values(self, values: Array, packets: list[Packet]) -> Array:
+    def all_values(self, values: Array, packets: list[GroupPacket]) -> Array:
         """[sources] the `values` of own vertices and the received values of other groups' vertices. Valid until the
         next call, and must not be changed: it may be `values`.
         """
@@ -115,7 +115,7 @@ class Mirrors:
         return found
 
     def take_moved(
-        self, packets: list[Packet] | None, moved: IntArray, values: Array, ascending: bool = True
+        self, packets: list[GroupPacket] | None, moved: IntArray, values: Array, ascending: bool = True
     ) -> tuple[IntArray, Array]:
         """The sources that sent, `ascending` or in any order, and their values.
 

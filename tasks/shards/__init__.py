@@ -6,7 +6,7 @@ other groups. `supports` counts triangles; `group_edges` brings edges to their g
 """
 
 from .assignment import first_shards
-from .carriers.carrier import Carrier, MemoryCarrier, Packet, Words
+from .carriers.carrier import Carrier, GroupPacket, MemoryCarrier, Words
 from .file_allocator import FileAllocator
 from .gpu.groups import peel_groups_on_gpu
 from .gpu.shard import ShardOnGpu
@@ -18,8 +18,8 @@ __all__ = [
     "Carrier",
     "Figures",
     "FileAllocator",
+    "GroupPacket",
     "MemoryCarrier",
-    "Packet",
     "ShardEdges",
     "ShardOnGpu",
     "ShardState",

@@ -39,7 +39,7 @@ class EdgeArcs(SizedArrays):
 
 
 @dataclass(frozen=True)
-class Rows(SizedArrays):
+class EdgeRows(SizedArrays):
     """The rows that a graph could have been read from: one for each edge in each of its directions, in any order."""
 
     ids: Ids
@@ -52,7 +52,7 @@ class Rows(SizedArrays):
     """[rows] None if edges have no weights."""
 
     @classmethod
-    def of(cls, graph: NumberedGraph, arcs: EdgeArcs) -> Rows:
+    def of(cls, graph: NumberedGraph, arcs: EdgeArcs) -> EdgeRows:
         """The rows of a graph."""
         low, high = (np.asarray(end).astype(np.int64) for end in (graph.edges.low, graph.edges.high))
         if arcs.ways is None:
@@ -72,7 +72,7 @@ class Rows(SizedArrays):
         return keys
 
 
-def rows_after(before: Rows, inserted: Rows, deleted: Rows) -> tuple[Rows, BatchCounts]:
+def rows_after(before: EdgeRows, inserted: EdgeRows, deleted: EdgeRows) -> tuple[EdgeRows, BatchCounts]:
     """The rows of a graph after a batch, and how the rows of the batch met it.
 
     Deletions come first. A row to insert that is there gets the weight of the batch. Vertices are as in `apply_batch`:
@@ -102,7 +102,7 @@ def rows_after(before: Rows, inserted: Rows, deleted: Rows) -> tuple[Rows, Batch
         absent=int(np.count_nonzero(~_among(minus, met))),
         in_both=int(np.count_nonzero(is_deleted)),
     )
-    return Rows(identity.take(ids, np.flatnonzero(kept)), number[source], number[target], weight), counts
+    return EdgeRows(identity.take(ids, np.flatnonzero(kept)), number[source], number[target], weight), counts
 
 
 def _among(keys: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from ....kernels.cpu import searches
 from ....kernels.graph import InRows, IntArray
 from ...ids.order import Ints
 from ...partition import Partitioner
-from ...shards.carriers.carrier import Carrier, Packet, Words
+from ...shards.carriers.carrier import Carrier, GroupPacket, Words
 from ..block import GraphBlock
 from ..mirrors import Mirrors, reversed_block
 from ..words import NO_WORDS, pack, unpack
@@ -75,7 +75,7 @@ class Side:
         return found
 
     def take(
-        self, packets: list[Packet], frontier: SourceFrontier, values: NDArray[np.float64] | None = None
+        self, packets: list[GroupPacket], frontier: SourceFrontier, values: NDArray[np.float64] | None = None
     ) -> IntArray:
         """Write the words of a level to `at`, and received values to `values`. Returns the positions of the vertices,
         ascending.

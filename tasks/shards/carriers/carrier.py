@@ -19,7 +19,7 @@ Words: TypeAlias = NDArray[np.uint32]
 """[any length] the content of a packet: one dimension, C-contiguous."""
 
 
-class Packet(NamedTuple):
+class GroupPacket(NamedTuple):
     """What one group sends another in one exchange."""
 
     common: Words
@@ -38,7 +38,7 @@ class Carrier(Protocol):
     name: str
     """Kind of carrier: "memory", "shared memory", "Dask" or "nccl"."""
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """Send `common` to every group, this one included, and `own[g]` to group g; returns the packets of all, by
         rank.
 
@@ -106,7 +106,7 @@ class MemoryCarrier:
         board = _Board(groups)
         return [cls(rank, board) for rank in range(groups)]
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`."""
         check_words(common, own, self.groups)
         board, self._exchange = self._board, self._exchange + 1
@@ -144,10 +144,10 @@ class MemoryCarrier:
             self._board.changed.notify_all()
 
 
-def _packet(sent: _Sent | None, exchange: int, rank: int) -> Packet:
+def _packet(sent: _Sent | None, exchange: int, rank: int) -> GroupPacket:
     if sent is None or sent.exchange != exchange:
         raise InternalError(f"a packet of exchange {sent and sent.exchange} came in exchange {exchange} of the shards")
-    return Packet(sent.common, sent.own[rank])
+    return GroupPacket(sent.common, sent.own[rank])
 
 
 EMPTY: Words = np.empty(0, np.uint32)

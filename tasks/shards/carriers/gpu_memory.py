@@ -18,7 +18,7 @@ from ....kernels.gpu_shards import Address
 from ....kernels.runtime.device import synchronize
 from ...device import place_like
 from ...errors import ClusterLost
-from .carrier import EMPTY, Carrier, Packet, Words, all_gather, lost
+from .carrier import EMPTY, Carrier, GroupPacket, Words, all_gather, lost
 
 if TYPE_CHECKING:
     from ....kernels.gpu.shards.shared_memory import OpenOutbox, Outbox
@@ -79,7 +79,7 @@ class _HostCarrier:
         self._base = base
         self.rank, self.groups, self.name = base.rank, base.groups, base.name
 
-    def exchange(self, common: Words, own: Sequence[Any]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Any]) -> list[GroupPacket]:
         moved = {id(words): kernels.to_host(words) for words in own}  # words that several groups get are copied once
         return self._base.exchange(common, [moved[id(words)] for words in own])
 
@@ -119,7 +119,7 @@ class GpuMemoryCarrier:
             return None
         return found
 
-    def exchange(self, common: Words, own: Sequence[Any]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Any]) -> list[GroupPacket]:
         """See `Carrier.exchange`. `own[g]` may be words in host or in GPU memory."""
         self._exchange += 1
         turn = self._exchange % 2
@@ -134,7 +134,7 @@ class GpuMemoryCarrier:
             text, rest = np.split(packet.common[2:], [-(-length // 4)])
             if length and rank != self.rank:
                 self._reopen(rank, text.tobytes()[:length], size)
-            found.append(Packet(rest, self._read(rank, turn, packet.own)))
+            found.append(GroupPacket(rest, self._read(rank, turn, packet.own)))
         return found
 
     def finish(self) -> None:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from ....kernels.cpu.arrays.indexing import copy_words
 from ....kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...errors import ClusterLost, InternalError
-from .carrier import Packet, Words, check_words, lost
+from .carrier import GroupPacket, Words, check_words, lost
 from .group_file import HEARTBEAT, POSTED, GroupFile, OtherFile, remove_abandoned, sleep_while
 
 SILENT_SECONDS = 25.0
@@ -110,7 +110,7 @@ class SharedMemoryCarrier:
             other.unlink()
         return cls(own, others, rank, silence)
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`. Also raises OutOfRoom."""
         check_words(common, own, self.groups)
         if self._failed:
@@ -119,7 +119,7 @@ class SharedMemoryCarrier:
         number, turn = self._exchange, self._exchange % 2
         mine = self._write(turn, common, own)
         self._own.post(number)
-        received: list[Packet] = []
+        received: list[GroupPacket] = []
         for other in self._others:
             if other is None:
                 received.append(mine)
@@ -133,7 +133,7 @@ class SharedMemoryCarrier:
             received.append(self._read(other, turn))
         return received
 
-    def _write(self, turn: int, common: Words, own: Sequence[Words]) -> Packet:
+    def _write(self, turn: int, common: Words, own: Sequence[Words]) -> GroupPacket:
         """Write the packets to this group's buffer; returns the packet to itself."""
         start = 2 * (_STARTS + self.groups + 2)
         starts = [start, start + len(common)]
@@ -146,15 +146,15 @@ class SharedMemoryCarrier:
         for at, packet in enumerate(own, 1):
             if len(packet):
                 copy_words(packet, words[starts[at] : starts[at + 1]])
-        return Packet(words[start : starts[1]], words[starts[self.rank + 1] : starts[self.rank + 2]])
+        return GroupPacket(words[start : starts[1]], words[starts[self.rank + 1] : starts[self.rank + 2]])
 
-    def _read(self, other: OtherFile, turn: int) -> Packet:
+    def _read(self, other: OtherFile, turn: int) -> GroupPacket:
         buffer = other.buffer(turn)
         run, exchange, *starts = buffer.longs[: _STARTS + self.groups + 2].tolist()
         if run != self._run or exchange != self._exchange:
             raise InternalError(f"a packet of exchange {exchange} came in exchange {self._exchange} of the shards")
         words, at = buffer.words, self.rank + 1
-        return Packet(words[starts[0] : starts[1]], words[starts[at] : starts[at + 1]])
+        return GroupPacket(words[starts[0] : starts[1]], words[starts[at] : starts[at + 1]])
 
     def _await(self, other: OtherFile, number: int) -> int:
         """Wait until a group has posted an exchange; returns the number that it posted. Raises ClusterLost."""

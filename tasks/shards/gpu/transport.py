@@ -26,7 +26,7 @@ from .... import kernels
 from ....kernels.gpu_shards import THIS_PROCESS, Address
 from ...errors import EdgemillError, InternalError, UsageError
 from ...storage.own_files import open_own
-from ..carriers.carrier import EMPTY, Carrier, Packet, Words, all_gather, check_words, lost
+from ..carriers.carrier import EMPTY, Carrier, GroupPacket, Words, all_gather, check_words, lost
 from ..carriers.group_file import create_locked, path_of, remove_abandoned
 from ..carriers.shared_memory import SharedMemoryCarrier
 from ..group_edges import ShardEdges
@@ -128,7 +128,7 @@ class NcclCarrier:
         except RuntimeError as error:
             raise lost(base.rank, f"cannot be connected by NCCL: {error}") from error
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`. The caller must not change its arrays before the next call."""
         check_words(common, own, self.groups)
         if self._failed:
@@ -143,7 +143,7 @@ class NcclCarrier:
         for sender, (number, _, _) in enumerate(found):
             if number != self._exchange % 2**32:
                 raise InternalError(f"a packet of exchange {number} of group {sender} came in {self._exchange}")
-        return [Packet(np.asarray(to_all), np.asarray(to_one)) for _, to_all, to_one in found]
+        return [GroupPacket(np.asarray(to_all), np.asarray(to_one)) for _, to_all, to_one in found]
 
     def check(self) -> None:
         """Raises ClusterLost if NCCL has had an asynchronous error."""

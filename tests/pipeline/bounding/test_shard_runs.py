@@ -37,7 +37,7 @@ from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.report import run_sections
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages.limits import FILL
-from edgemill.tasks.shards import MemoryCarrier, Packet
+from edgemill.tasks.shards import GroupPacket, MemoryCarrier
 from in_process import call
 from known_graphs import SKIP_REASON, known_graph
 from pages import read_page
@@ -263,7 +263,7 @@ class Dropping(Wrapped):
 
     dropped = 0
 
-    def changed(self, sender: int, packet: Packet) -> Packet:
+    def changed(self, sender: int, packet: GroupPacket) -> GroupPacket:
         if Dropping.dropped or sender == self.rank or len(packet.common) < HEADER or len(packet.own) <= 1:
             return packet
         messages = int(packet.own[0])
@@ -273,7 +273,9 @@ class Dropping(Wrapped):
         Dropping.dropped += 1
         starts = np.minimum(packet.own[1:table], messages - 1)
         targets, values = packet.own[table : table + messages - 1], packet.own[table + messages : -1]
-        return Packet(packet.common, np.concatenate([np.array([messages - 1], np.uint32), starts, targets, values]))
+        return GroupPacket(
+            packet.common, np.concatenate([np.array([messages - 1], np.uint32), starts, targets, values])
+        )
 
 
 def test_a_message_that_is_lost_ends_the_run(

@@ -15,7 +15,7 @@ from edgemill import kernels
 from edgemill.kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator, Cut, ShardGroup
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
-from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet, ShardEdges, ShardState, Words, first_shards
+from edgemill.tasks.shards import Carrier, GroupPacket, MemoryCarrier, ShardEdges, ShardState, Words, first_shards
 from edgemill.tasks.shards.peeling import GroupPeeling, build_group
 from oracles import brute_force_support, simple_edges
 
@@ -70,10 +70,10 @@ class Wrapped:
         self._carrier = carrier
         self.rank, self.groups, self.name = carrier.rank, carrier.groups, carrier.name
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         return [self.changed(sender, packet) for sender, packet in enumerate(self._carrier.exchange(common, own))]
 
-    def changed(self, sender: int, packet: Packet) -> Packet:
+    def changed(self, sender: int, packet: GroupPacket) -> GroupPacket:
         return packet
 
     def abandon(self) -> None:
@@ -90,7 +90,7 @@ class Reordering(Wrapped):
         super().__init__(carrier)
         self._firsts, self._random = first_shards(carrier.groups, shards), Random(seed)
 
-    def changed(self, sender: int, packet: Packet) -> Packet:
+    def changed(self, sender: int, packet: GroupPacket) -> GroupPacket:
         if len(packet.common) <= 1 or len(packet.own) <= 1:  # no messages
             return packet
         senders, here = (self._firsts[g + 1] - self._firsts[g] for g in (sender, self.rank))
@@ -105,7 +105,7 @@ class Reordering(Wrapped):
         start = 1 + senders * (here + 1)
         own[start : start + count] = packet.own[start : start + count][order]
         own[start + count :] = packet.own[start + count :][order]
-        return Packet(packet.common, own)
+        return GroupPacket(packet.common, own)
 
 
 def peel_in_groups(

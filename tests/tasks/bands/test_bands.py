@@ -38,7 +38,7 @@ from edgemill.tasks.bands.peeling import BandState, peel_band
 from edgemill.tasks.bands.sums import DirectSums, WorkerSums, sums_over
 from edgemill.tasks.bound.peel import find_triangles, peel
 from edgemill.tasks.errors import ClusterLost, InternalError
-from edgemill.tasks.shards import Carrier, MemoryCarrier, Packet
+from edgemill.tasks.shards import Carrier, GroupPacket, MemoryCarrier
 from edgemill.tasks.shards.carriers.gpu_memory import between_gpus
 from examples import examples
 
@@ -616,7 +616,7 @@ class Losing:
         self.rank, self.groups = carrier.rank, carrier.groups
         self._carrier, self._left = carrier, last
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`."""
         self._left -= 1
         if self._left < 0:
@@ -837,7 +837,7 @@ class Tampering:
         self._sums, self._second = 0, False
         self.done = False
 
-    def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
         """See `Carrier.exchange`. GPUs send to all what is for each."""
         first = not self._second and any(len(words) for words in own)
         self._sums += first

@@ -25,7 +25,7 @@ from carrying import SECONDS, Plan, converse, converses, in_threads, of_tests, p
 from edgemill.kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
 from edgemill.tasks.shards.carriers import gpu_memory, group_file, shared_memory
-from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier, Packet
+from edgemill.tasks.shards.carriers.carrier import Carrier, GroupPacket, MemoryCarrier
 from edgemill.tasks.shards.carriers.group_file import GroupFile, OtherFile
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 from examples import examples
@@ -167,7 +167,7 @@ def test_a_group_that_leaves_ends_the_others(run: Run, how: str) -> None:
 
 
 def test_the_last_exchange_reaches_all_though_others_have_closed(run: Run) -> None:
-    def work(carrier: Carrier) -> list[Packet]:
+    def work(carrier: Carrier) -> list[GroupPacket]:
         words = np.full(5, carrier.rank, np.uint32)
         given = carrier.exchange(words, [words] * carrier.groups)
         carrier.close()

@@ -21,8 +21,8 @@ from edgemill.kernels.graph import MAX_TRIANGLES
 from edgemill.tasks.errors import ClusterLost, InternalError
 from edgemill.tasks.shards import (
     Carrier,
+    GroupPacket,
     MemoryCarrier,
-    Packet,
     ShardState,
     Words,
     peel_shards,
@@ -109,12 +109,12 @@ def test_a_graph_is_stored_once() -> None:
 class Changing(Wrapped):
     """Changes the first packet that `change` gives another one for; for one group."""
 
-    def __init__(self, carrier: Carrier, change: Callable[[Packet], Packet | None]) -> None:
+    def __init__(self, carrier: Carrier, change: Callable[[GroupPacket], GroupPacket | None]) -> None:
         super().__init__(carrier)
-        self._change: Callable[[Packet], Packet | None] = change
+        self._change: Callable[[GroupPacket], GroupPacket | None] = change
         self.done = False
 
-    def changed(self, sender: int, packet: Packet) -> Packet:
+    def changed(self, sender: int, packet: GroupPacket) -> GroupPacket:
         if self.done or len(packet.common) < HEADER or len(packet.own) <= 1:
             return packet
         another = self._change(packet)
@@ -122,28 +122,28 @@ class Changing(Wrapped):
         return another or packet
 
 
-def with_messages(packet: Packet, target: Words, value: Words, start: Words) -> Packet:
-    return Packet(packet.common, np.concatenate([np.array([len(target)], np.uint32), start, target, value]))
+def with_messages(packet: GroupPacket, target: Words, value: Words, start: Words) -> GroupPacket:
+    return GroupPacket(packet.common, np.concatenate([np.array([len(target)], np.uint32), start, target, value]))
 
 
-def messages(packet: Packet, senders: int, here: int) -> tuple[Words, Words, Words]:
+def messages(packet: GroupPacket, senders: int, here: int) -> tuple[Words, Words, Words]:
     """Targets, values and starts."""
     table, count = 1 + senders * (here + 1), int(packet.own[0])
     return packet.own[table : table + count], packet.own[table + count :], packet.own[1:table]
 
 
-def spoiled(change: Callable[[Packet], Packet | None]) -> Callable[[Carrier], Carrier]:
+def spoiled(change: Callable[[GroupPacket], GroupPacket | None]) -> Callable[[Carrier], Carrier]:
     return lambda carrier: Changing(carrier, change) if carrier.rank == 1 else carrier
 
 
-def without_last_report(packet: Packet) -> Packet | None:
+def without_last_report(packet: GroupPacket) -> GroupPacket | None:
     target, value, start = messages(packet, 2, 2)
     if not len(target) or value[-1] & 3 != REPORT:
         return None
     return with_messages(packet, target[:-1], value[:-1], np.minimum(start, np.uint32(len(target) - 1)))
 
 
-def with_last_report_twice(packet: Packet) -> Packet | None:
+def with_last_report_twice(packet: GroupPacket) -> GroupPacket | None:
     target, value, start = messages(packet, 2, 2)
     if not len(target) or value[-1] & 3 != REPORT:
         return None
@@ -152,17 +152,17 @@ def with_last_report_twice(packet: Packet) -> Packet | None:
 
 
 @pytest.mark.parametrize("change", [without_last_report, with_last_report_twice])
-def test_a_message_that_does_not_arrive_once(change: Callable[[Packet], Packet | None]) -> None:
+def test_a_message_that_does_not_arrive_once(change: Callable[[GroupPacket], GroupPacket | None]) -> None:
     with pytest.raises(InternalError, match="shards sent"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
 
 
 @pytest.mark.parametrize("word", [LEVEL, LAST, REMAINING_LOW, EDGES])
 def test_headers_that_disagree(word: int) -> None:
-    def change(packet: Packet) -> Packet:
+    def change(packet: GroupPacket) -> GroupPacket:
         common = packet.common.copy()
         common[word] += 1
-        return Packet(common, packet.own)
+        return GroupPacket(common, packet.own)
 
     with pytest.raises(InternalError, match=r"groups .*disagree at level 0, .*[\d,]+ edges remaining"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
@@ -172,10 +172,10 @@ def test_headers_that_disagree(word: int) -> None:
 def test_a_letter_that_is_not_whole(word: int) -> None:
     """The count of messages and the table before them are checked before any message is read."""
 
-    def change(packet: Packet) -> Packet:
+    def change(packet: GroupPacket) -> GroupPacket:
         own = packet.own.copy()
         own[word] += 10**6
-        return Packet(packet.common, own)
+        return GroupPacket(packet.common, own)
 
     with pytest.raises(InternalError, match=r"disagree.*0"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
@@ -184,12 +184,12 @@ def test_a_letter_that_is_not_whole(word: int) -> None:
 def test_groups_that_go_to_different_levels() -> None:
     """A group that takes another level for the next one is found out at the next exchange."""
 
-    def change(packet: Packet) -> Packet | None:
+    def change(packet: GroupPacket) -> GroupPacket | None:
         if packet.common[LEVEL] == 0 or packet.common[LEAST_KEEPER] == 2**32 - 1:
             return None
         common = packet.common.copy()
         common[LEVEL] -= 1
-        return Packet(common, packet.own)
+        return GroupPacket(common, packet.own)
 
     with pytest.raises(InternalError, match=r"groups .*disagree at level [1-9]"):
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
@@ -262,7 +262,7 @@ def test_a_group_that_fails_ends_the_others() -> None:
             group.write = _fail  # type: ignore[method-assign]
 
     class Noting(Wrapped):
-        def exchange(self, common: Words, own: Sequence[Words]) -> list[Packet]:
+        def exchange(self, common: Words, own: Sequence[Words]) -> list[GroupPacket]:
             try:
                 return super().exchange(common, own)
             except ClusterLost as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.ids.identity import Ids
 from edgemill.tasks.ingest.directions import DOWN, UP
-from edgemill.tasks.update.arcs import EdgeArcs, Rows, rows_after
+from edgemill.tasks.update.arcs import EdgeArcs, EdgeRows, rows_after
 from edgemill.tasks.update.merging import NumberedGraph
 from examples import examples
 
@@ -39,7 +39,7 @@ def graph_of(rows: Drawn, more: set[int], directed: bool, text: bool) -> tuple[N
     return NumberedGraph(ids_of(numbers, text), Topology(low, high, len(numbers))), arcs
 
 
-def drawn_from(rows: Rows) -> tuple[list[object], dict[tuple[object, object], float]]:
+def drawn_from(rows: EdgeRows) -> tuple[list[object], dict[tuple[object, object], float]]:
     ids = rows.ids.to_pylist() if isinstance(rows.ids, pa.Array) else rows.ids.tolist()
     assert rows.weight is not None
     pairs = zip(rows.source.tolist(), rows.target.tolist(), rows.weight.tolist(), strict=True)
@@ -60,7 +60,7 @@ def test_rows_after(
         before, plus, minus = (
             {ends: w for ends, w in own.items() if ends[0] < ends[1]} for own in (before, plus, minus)
         )
-    parts = [Rows.of(*graph_of(*own, directed, text)) for own in ((before, alone), (plus, set()), (minus, named))]
+    parts = [EdgeRows.of(*graph_of(*own, directed, text)) for own in ((before, alone), (plus, set()), (minus, named))]
     made, counts = rows_after(*parts)
     after = {ends: weight for ends, weight in before.items() if ends not in minus} | plus
     used = {end for ends in after for end in ends}
