@@ -73,24 +73,24 @@ def check_groups(
     these are the triangles inside the DN-graph, since it contains all adjacent edges of at least its λ. Raises Flaw.
     """
     size = len(vertices.ids)
-    found, home, of_edge = _components(edges, size)
-    parent = found["parent"]
+    computed, home, of_edge = _components(edges, size)
+    parent = computed["parent"]
     has_child = np.zeros(parent.size, np.bool_)
     has_child[parent[parent >= 0]] = True
-    is_graph = ~has_child & (found["k"] > 0)
+    is_graph = ~has_child & (computed["k"] > 0)
     stored_hierarchy = _read(out, manifest, "hierarchy", _HIERARCHY)
-    number = _ids(found, int(edges.low.max(initial=0)), stored_hierarchy["component"])
+    number = _ids(computed, int(edges.low.max(initial=0)), stored_hierarchy["component"])
     outer = np.where(parent >= 0, number[parent], -1) if parent.size else parent
 
-    hierarchy = {"component": number, **{name: found[name] for name in ("k", "vertices", "edges")}, "parent": outer}
+    hierarchy = {"component": number, **{name: computed[name] for name in ("k", "vertices", "edges")}, "parent": outer}
     _compare(stored_hierarchy, hierarchy, "component")
     inside = np.bincount(of_edge, backed, minlength=number.size).astype(np.int64) // 3
     graphs = {
         "id": number,
-        "lambda": found["k"],
-        "vertices": found["vertices"],
-        "edges": found["edges"],
-        "density": 2 * found["edges"] / np.maximum(found["vertices"] * (found["vertices"] - 1), 1),
+        "lambda": computed["k"],
+        "vertices": computed["vertices"],
+        "edges": computed["edges"],
+        "density": 2 * computed["edges"] / np.maximum(computed["vertices"] * (computed["vertices"] - 1), 1),
         "triangles": inside,
         "parent": outer,
     }
@@ -121,15 +121,15 @@ def check_groups(
     counts = {"components": number.size, "roots": roots, "dn_graphs": int(is_graph.sum()), "members": rows.size}
     if manifest["dense"] != counts:
         raise Flaw(f"the manifest's dense is {manifest['dense']}; the tables give {counts}")
-    return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs found again", True
+    return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs computed again", True
 
 
-def _ids(found: dict[str, Int], highest: int, stored: Int) -> Int:
+def _ids(components: dict[str, Int], highest: int, stored: Int) -> Int:
     """Ids of components, from their least vertices and k."""
-    earlier = found["least"] * (highest + 1) + found["k"]  # as builds before 23 November 2026 made them
+    earlier = components["least"] * (highest + 1) + components["k"]  # as builds before 23 November 2026 made them
     if np.array_equal(np.sort(stored), np.sort(earlier)):
         return earlier
-    return (found["least"] << highest.bit_length()) + found["k"]
+    return (components["least"] << highest.bit_length()) + components["k"]
 
 
 def _check_tracks(track: Int, record: dict[str, Any]) -> None:

@@ -156,23 +156,23 @@ def _pieces(
         if missing:
             raise InputError(f"{location}: no column {min(missing)!r}")
         constants = filter.constants(name, table.schema.names)
-        found = filter.matching(_storage(table), constants)
+        matching = filter.matching(_storage(table), constants)
         left_out = filter.is_left_out(constants)
         if left_out:
-            if found.num_rows:
+            if matching.num_rows:
                 raise Flaw(f"{location} has rows that meet the condition, and was left out")
             continue
-        own = {value_type(table[column].type) for column in columns} if table.num_rows else set()
-        types = {kind for kind in own if not is_whole_decimal(kind)}  # these become integers
-        ends = found.select(list(columns))
+        kinds = {value_type(table[column].type) for column in columns} if table.num_rows else set()
+        types = {kind for kind in kinds if not is_whole_decimal(kind)}  # these become integers
+        ends = matching.select(list(columns))
         whole = ends.drop_null()
         weight = None
         if weighed:
-            with_ends = found.select([*columns, *weighed]).filter(
+            with_ends = matching.select([*columns, *weighed]).filter(
                 pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1)))
             )
             weight = with_ends.column(2).cast(pa.float64(), safe=False).to_numpy()
-        nulls, filtered = ends.num_rows - whole.num_rows, table.num_rows - found.num_rows
+        nulls, filtered = ends.num_rows - whole.num_rows, table.num_rows - matching.num_rows
         source, target = (_prefixed(whole[column], column, recorded) for column in columns)
         yield InputPiece(location, source, target, types, nulls, filtered, weight)
 
@@ -209,8 +209,8 @@ def _tables(
         for group in range(file.num_row_groups):
             yield f"{name}, row group {group}", file.read_row_group(group, columns=present)
         return
-    own = format_called(format)
-    table = own.whole(stream) if isinstance(own, TypedFormat) else _text(name, stream.read(), recorded["layout"])
+    reader = format_called(format)
+    table = reader.whole(stream) if isinstance(reader, TypedFormat) else _text(name, stream.read(), recorded["layout"])
     yield name, table.select([column for column in dict.fromkeys(columns) if column in table.schema.names])
 
 
@@ -292,8 +292,8 @@ def _entries(name: str, content: bytes) -> pa.Table:
     columns = list(zip(*entries, strict=True)) or [()] * len(names)
     return pa.table(
         {
-            column: pa.array([(float if column == "value" else int)(field) for field in own])
-            for column, own in zip(names, columns, strict=True)
+            column: pa.array([(float if column == "value" else int)(field) for field in fields])
+            for column, fields in zip(names, columns, strict=True)
         },
         pa.schema([(column, pa.float64() if column == "value" else pa.int64()) for column in names]),
     )

@@ -136,9 +136,9 @@ def _check_tables(
     bounds = [
         np.clip(bound, 0, graph.vertices) for bound in _distinct_bounds(edges)
     ]  # wrong values must not take memory
-    found = checklist.run("triangles", lambda: _survey(graph, bounds))
-    assert found is not None  # it raises no Flaw
-    support, backings = found
+    counted_triangles = checklist.run("triangles", lambda: _survey(graph, bounds))
+    assert counted_triangles is not None  # it raises no Flaw
+    support, backings = counted_triangles
     checklist.run("support", lambda: _support(edges, vertices, support))
     exact = edges.low is edges.high
     names = ("λ not too high", "λ not too low") if exact else ("lower bounds", "upper bounds")
@@ -163,10 +163,10 @@ def _check_without_lambda(
     checklist: _Checklist, folder: Folder, manifest: dict[str, Any], path: str | None, live: LiveFiles | None
 ) -> None:
     """Check a result without λ, which has no table of edges: columns of programs are checked by the input's edges."""
-    found = checklist.run("tables", lambda: _vertices_alone(folder, manifest))
-    if found is None:
+    table = checklist.run("tables", lambda: _vertices_alone(folder, manifest))
+    if table is None:
         return
-    vertices = found
+    vertices = table
     if manifest["input"].get("vertices") is not None:
         checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
     if path is None:
@@ -233,8 +233,8 @@ def _graph_totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTa
 def _triangles(edges: EdgeTable, vertices: VertexTable, support: Int) -> Int:
     """[vertices] the triangles of each vertex, exact below 2^53."""
     ends = np.concatenate([edges.source, edges.target])
-    found: Int = (np.bincount(ends, np.tile(support, 2), minlength=len(vertices.ids)) / 2).astype(np.int64)
-    return found
+    triangles: Int = (np.bincount(ends, np.tile(support, 2), minlength=len(vertices.ids)) / 2).astype(np.int64)
+    return triangles
 
 
 def _files(folder: Folder, manifest: dict[str, Any]) -> tuple[str, bool]:
@@ -366,9 +366,10 @@ def _estimate_error(estimate: dict[str, Any], edges: EdgeTable) -> tuple[str, bo
     if error is None or edges.low is not edges.high:
         return f"{detail}; its error is not known", True
     within = edges.support > 0
-    found, exact = edges.added[name].to_numpy()[within].astype(np.int64), edges.low[within]
-    off = np.abs(found - exact) / np.maximum(exact, 1)
-    told = {"median": np.median(off), "mean": off.mean(), "exact": (off == 0).mean(), "below": (found < exact).mean()}
+    estimates, exact = edges.added[name].to_numpy()[within].astype(np.int64), edges.low[within]
+    off = np.abs(estimates - exact) / np.maximum(exact, 1)
+    below = (estimates < exact).mean()
+    told = {"median": np.median(off), "mean": off.mean(), "exact": (off == 0).mean(), "below": below}
     for part, value in told.items() if len(off) else ():
         if not abs(error[part] - value) <= 1e-6:
             raise Flaw(f"the manifest's bounding.estimates.error.{part} is {error[part]}; the tables give {value}")

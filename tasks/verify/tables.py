@@ -167,15 +167,15 @@ def check_files(out: Folder, outputs: list[dict[str, Any]]) -> None:
     listed = {entry["path"]: entry for entry in outputs}
     files, root = out.files, out.path().rstrip("/") + "/"
     own = "" if out.is_local else next(iter(listed), "").partition("/")[0]
-    found = {str(path).removeprefix(root): info["size"] for path, info in files.find(root + own, detail=True).items()}
-    present = {name for name in found if name.endswith(".parquet")}
+    size_of = {str(path).removeprefix(root): info["size"] for path, info in files.find(root + own, detail=True).items()}
+    present = {name for name in size_of if name.endswith(".parquet")}
     for name in sorted(present ^ listed.keys()):
         raise Flaw(f"{name} is not in the manifest" if name in present else f"{name} is missing")
     for name, entry in sorted(listed.items()):
         if out.is_local and os.path.realpath(root + name) != os.path.join(os.path.realpath(root), name):
             raise Flaw(f"{name} is a symbolic link, or in one")
-        if found[name] != entry["bytes"]:
-            raise Flaw(f"{name} has {found[name]} bytes; the manifest says {entry['bytes']}")
+        if size_of[name] != entry["bytes"]:
+            raise Flaw(f"{name} has {size_of[name]} bytes; the manifest says {entry['bytes']}")
         with files.open(root + name, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != entry["sha256"]:
