@@ -8,21 +8,18 @@ import os
 import platform
 from pathlib import Path
 
-from setuptools import find_packages, setup
-from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools import Distribution, find_packages, setup
 
 LAYERS = ("kernels", "tasks", "pipeline")
 KERNELS = os.environ.get("EDGEMILL_KERNELS")
 
 
-class CompiledWheel(bdist_wheel):
-    """A wheel for this Python. Kernels need no other libraries than Numba does, whose wheels have this tag."""
+class Compiled(Distribution):
+    """A distribution for this Python, which its wheel's name tells."""
 
-    def finalize_options(self) -> None:
-        """As for a wheel with extension modules."""
-        self.plat_name = f"manylinux_2_28_{platform.machine()}"
-        super().finalize_options()
-        self.root_is_pure = False
+    def has_ext_modules(self) -> bool:
+        """Compiled kernels are to a wheel what extension modules are."""
+        return True
 
 
 def kernels(folder: Path) -> list[tuple[str, list[str]]]:
@@ -39,5 +36,7 @@ setup(
         *(f"edgemill.{layer}.{name}" for layer in LAYERS for name in find_packages(layer)),
     ],
     data_files=kernels(Path(KERNELS)) if KERNELS else [],
-    cmdclass={"bdist_wheel": CompiledWheel} if KERNELS else {},
+    distclass=Compiled if KERNELS else Distribution,
+    # Kernels need no other libraries than Numba does, whose wheels have this tag.
+    options={"bdist_wheel": {"plat_name": f"manylinux_2_28_{platform.machine()}"}} if KERNELS else {},
 )
