@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,43 @@ class Nested(SizedArrays):
 
 ALONG = {"": 0, "add": 1, "multiply": 2}
 """How an edge changes a value: not at all, by adding its weight, by multiplying with its weight."""
+
+
+class Extreme(NamedTuple):
+    """Which of the values of a row is its best: the smallest or the largest one, as their edges have changed them."""
+
+    largest: bool = False
+    along: str = ""
+    """"", "add" or "multiply": how the weight of an edge changes its value; see ALONG."""
+
+    def worst(self, kind: np.dtype[Any]) -> Any:
+        """The worst value of a type, which stands for no value."""
+        if kind.kind == "f":
+            return kind.type(-np.inf if self.largest else np.inf)
+        return kind.type(np.iinfo(kind).min if self.largest else np.iinfo(kind).max)
+
+
+class Received(NamedTuple):
+    """The best value that each row has received and its source, which pushes replace by better ones."""
+
+    value: NDArray[Any]
+    """[rows] the worst value of the type for a row that has received none."""
+    source: IntArray | None
+    """[rows] -1 for a row that has received none; None if sources are not wanted."""
+    bound: NDArray[Any] | None = None
+    """[rows] what a value must be better than, of the type of the values; None for no bound."""
+
+
+class RankState(NamedTuple):
+    """PageRank's state between supersteps. All are float64 [vertices]."""
+
+    rank: NDArray[np.float64]
+    degree: NDArray[np.float64]
+    """Numbers of out-edges, at least 1."""
+    moved: NDArray[np.float64]
+    """How much the last superstep changed each rank."""
+    shares: NDArray[np.float64]
+    """The ranks over the degrees: what vertices send along each edge."""
 
 
 @dataclass(frozen=True)

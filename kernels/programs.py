@@ -18,7 +18,7 @@ from .chunked import ChunkedRows, ChunkGathers, source_counts_of_chunks
 from .chunked.mapped import transpose_chunks
 from .cpu import programs as cpu
 from .cpu.programs import breadth_first
-from .graph import InRows, IntArray, LongArray
+from .graph import Extreme, InRows, IntArray, LongArray, RankState, Received
 
 
 def _twin(array: object) -> ModuleType:
@@ -54,16 +54,14 @@ def row_sums(rows: InRows, values: NDArray[np.float64], along: str = "") -> NDAr
 
 
 def row_extremes(
-    rows: InRows, selected: IntArray | None, values: NDArray[Any], neutral: Any, along: str = "", largest: bool = False
+    rows: InRows, selected: IntArray | None, values: NDArray[Any], extreme: Extreme
 ) -> tuple[NDArray[Any], IntArray]:
-    """The smallest value over the entries of each `selected` row, or of all rows, and its first source; with `largest`
-    the largest value.
+    """The best value over the entries of each `selected` row, or of all rows, and its first source.
 
-    `values` [sources] are int32, int64 or float64; with `along`, as in `row_sums`, float64. Sources whose value is
-    `neutral`, the worst value of the type, are ignored. A row without other sources gets `neutral` and source -1.
-    Sources are positions, int32.
+    `values` [sources] are int32, int64 or float64; float64 if weights change them. Sources with the worst value of the
+    type are ignored. A row without other sources gets this value and source -1. Sources are positions, int32.
     """
-    return _gathers(values, rows).row_extremes(rows, selected, values, neutral, along, largest)
+    return _gathers(values, rows).row_extremes(rows, selected, values, extreme)
 
 
 def first_active_sources(
@@ -125,26 +123,16 @@ def lowered_rows(
     return _twin(root).lowered_rows(root, own, least, lowered)
 
 
-def push(
-    transposed: InRows,
-    changed: IntArray,
-    values: NDArray[Any],
-    along: str,
-    largest: bool,
-    bound: NDArray[Any] | None,
-    best: IntArray | None,
-    out: NDArray[Any],
-) -> IntArray:
+def push(transposed: InRows, changed: IntArray, values: NDArray[Any], extreme: Extreme, received: Received) -> IntArray:
     """Push the `values` [changed] of the `changed` sources, ascending, to the rows with them, and return these rows.
 
-    `transposed` is from `transpose_rows`. For each returned row, `out` [rows] gets the result of `row_extremes` with
-    all other sources ignored, and `best` [rows] the source, unless it is None. With `bound` [rows], of the type of the
-    values, only rows whose value is better than the bound are returned. On entry `out` must have the worst value of the
-    type everywhere, and `best` -1; both keep them in other rows. Rows are returned in any order. Reads only the entries
-    of the changed sources, twice for `best`. On the CPU, values of threads meet by compare and swap; the best value
-    does not depend on their order, and -0.0 is written as 0.0.
+    `transposed` is from `transpose_rows`. For each returned row, `received` gets the result of `row_extremes` with all
+    other sources ignored. With a bound, only rows whose value is better than the bound are returned. On entry no row
+    must have received a value; rows that are not returned stay so. Rows are returned in any order. Reads only the
+    entries of the changed sources, twice if their sources are wanted. On the CPU, values of threads meet by compare and
+    swap; the best value does not depend on their order, and -0.0 is written as 0.0.
     """
-    return _twin(values).push(transposed, changed, values, along, largest, bound, best, out)
+    return _twin(values).push(transposed, changed, values, extreme, received)
 
 
 def row_modes(rows: InRows, selected: IntArray | None, values: NDArray[Any], none: int = -1) -> NDArray[Any]:
@@ -203,17 +191,15 @@ def touched_rows(transposed: InRows, changed: IntArray, rows: int) -> IntArray:
     return _twin(changed).touched_rows(transposed, changed, rows)
 
 
-def count_links(
-    transposed: InRows, rows: int, one: IntArray, other: IntArray, times: NDArray[np.uint8], found: LongArray
-) -> None:
-    """Add to `found` [rows], in place, the `times` [edges] of each edge (one, other) whose two ends are in the row.
+def count_links(transposed: InRows, one: IntArray, other: IntArray, times: NDArray[np.uint8], links: LongArray) -> None:
+    """Add to `links` [rows], in place, the `times` [edges] of each edge (one, other) whose two ends are in the row.
 
     `transposed` is from `transpose_rows`, of rows without repeated entries. Edges with equal `one` [edges] must be
     adjacent. Marks the rows of `one` and reads the rows of `other`, so it is faster if these are few (Schank and
     Wagner, WEA 2005; Latapy, "Main-memory triangle computations for very large (sparse (power-law)) graphs", TCS 407,
     2008).
     """
-    _twin(one).count_links(transposed, rows, one, other, times, found)
+    _twin(one).count_links(transposed, one, other, times, links)
 
 
 def count_all_links(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8]) -> LongArray:
@@ -237,21 +223,14 @@ def exact_sums(arrays: Sequence[NDArray[Any]]) -> list[tuple[int, int]]:
     return _twin(arrays[0]).exact_sums(arrays)
 
 
-def rank_shares(rank: NDArray[np.float64], degree: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
-    """Write each rank over its degree, which must not be 0, to `shares`. All float64 [vertices]."""
-    _twin(rank).rank_shares(rank, degree, shares)
+def rank_shares(ranks: RankState) -> None:
+    """Set `shares` to the ranks over their degrees."""
+    _twin(ranks.rank).rank_shares(ranks)
 
 
-def next_ranks(
-    got: NDArray[np.float64],
-    damping: float,
-    restarts: float,
-    degree: NDArray[np.float64],
-    rank: NDArray[np.float64],
-    moved: NDArray[np.float64],
-    shares: NDArray[np.float64],
-) -> None:
-    """Replace each rank by `damping` × `got` + `restarts`; write how much it changed to `moved`, and the rank over its
-    degree to `shares`. All float64 [vertices]. Twins give the same bits: products are rounded before sums.
+def next_ranks(got: NDArray[np.float64], damping: float, restarts: float, ranks: RankState) -> None:
+    """Replace each rank by `damping` × `got` + `restarts`, and set `moved` and `shares`; `got` is float64 [vertices].
+
+    Twins give the same bits: products are rounded before sums.
     """
-    _twin(rank).next_ranks(got, damping, restarts, degree, rank, moved, shares)
+    _twin(ranks.rank).next_ranks(got, damping, restarts, ranks)

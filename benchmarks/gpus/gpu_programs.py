@@ -25,6 +25,7 @@ from benchmarks.common.graphs import WrongAnswer
 from benchmarks.common.table import markdown, millions
 from benchmarks.gpus.graphs import rmat_block
 from edgemill.kernels import programs as gathers
+from edgemill.kernels.graph import Extreme
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import GraphBlock, Program, ProgramOutcome, run_program
@@ -143,7 +144,8 @@ class Measured:
         level = cupy.asarray(found.state["level"])
         reached = level >= 0
         entries = int(cupy.diff(self.block.rows.offsets)[reached].sum())
-        highest, _ = gathers.row_extremes(self.block.rows, None, level, -1, largest=True)
+        highest, _ = gathers.row_extremes(self.block.rows, None, level, Extreme(largest=True))
+        highest = cupy.maximum(highest, -1)  # of a vertex without edges, too
         if not bool((cupy.where(reached, highest <= level + 1, highest == -1) | (highest == -1)).all()):
             raise WrongAnswer(f"scale {self.scale}: levels of neighbours differ by more than one")
         self.add("BFS", seconds, entries, found.steps)
@@ -152,7 +154,7 @@ class Measured:
         """Components, to the end."""
         seconds, found = self.over(lambda: run(Components(), self.block))
         label = cupy.asarray(found.state["component"])
-        least, _ = gathers.row_extremes(self.block.rows, None, label, np.iinfo(np.int64).max)
+        least, _ = gathers.row_extremes(self.block.rows, None, label, Extreme())
         if bool((least < label).any()):
             raise WrongAnswer(f"scale {self.scale}: an edge joins two components")
         self.add("components", seconds, len(self.block), found.steps)

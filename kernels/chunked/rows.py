@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import InRows, IntArray, LongArray
+from ..graph import Extreme, InRows, IntArray, LongArray
 from ..runtime.sizes import NUMPY_ALLOCATOR, Allocator
 
 SEGMENTS = 4096
@@ -218,26 +218,19 @@ class ChunkGathers:
         return out
 
     def row_extremes(
-        self,
-        rows: ChunkedRows,
-        selected: IntArray | None,
-        values: NDArray[Any],
-        neutral: Any,
-        along: str,
-        largest: bool,
+        self, rows: ChunkedRows, selected: IntArray | None, values: NDArray[Any], extreme: Extreme
     ) -> tuple[NDArray[Any], IntArray]:
-        """The smallest or largest value over the entries of each row, and its first source. Chunks with neutral sources
-        only are skipped.
+        """The best value over the entries of each row, and its first source. Chunks whose sources all have the worst
+        value are skipped.
         """
-        out = _results(rows, selected, values, values.dtype.type(neutral))
+        worst = extreme.worst(values.dtype)
+        out = _results(rows, selected, values, worst)
         best = np.full_like(out, -1, np.int32)
-        wanted = rows.segments.wanted(values != values.dtype.type(neutral))
+        wanted = rows.segments.wanted(values != worst)
         for part in parts_of(rows, selected, wanted):
             if part.chunk is not None:
                 rows.segments.note(part.chunk.number, part.rows.source, len(values))
-            out[part.place], best[part.place] = self._twin.row_extremes(
-                part.rows, part.selected, values, neutral, along, largest
-            )
+            out[part.place], best[part.place] = self._twin.row_extremes(part.rows, part.selected, values, extreme)
         return out, best
 
     def first_active_sources(

@@ -61,98 +61,131 @@ def add_at_bits(sums, values, position, mask):
             sums[column] += value if (mask >> np.uint64(column)) & np.uint64(1) else 0.0
 
 
+class Sources(NamedTuple):
+    """The vertices that a block's rows have as sources: words of a level's bits, and a value for each bit."""
+
+    own: IntArray
+    """[rows] the position of each row's vertex among the sources."""
+    at: Masks
+    """[sources] the bits of the vertices of a level."""
+    values: Floats
+    """[sources, columns]"""
+
+
+class LevelRows(NamedTuple):
+    """Rows of a level whose dependencies are added up."""
+
+    rows: IntArray
+    """[listed]"""
+    masks: Masks
+    """[listed] the bits whose level the row has."""
+    reads: NDArray[np.bool_]
+    """[listed] whether the row has an end in the next level; others are not read."""
+
+
+@cached_njit
+def _count_chunk(chunk, rows, seen, sources, fresh):
+    offsets, source, _, _, selected, cuts = rows
+    own, at, counts = sources
+    sums = np.empty(counts.shape[1])
+    for i in range(cuts[chunk], cuts[chunk + 1]):
+        row = selected[i]
+        open_bits = ~seen[row]
+        new = np.uint64(0)
+        for q in range(offsets[row], offsets[row + 1]):
+            mask = at[source[q]] & open_bits
+            if mask:
+                if not new:
+                    sums[:] = 0.0
+                new |= mask
+                add_at_bits(sums, counts, source[q], mask)
+        fresh[i] = new
+        position = own[row]
+        while new:
+            column = lowest_bit(new)
+            counts[position, column] = sums[column]
+            new &= new - np.uint64(1)
+
+
 @cached_njit(parallel=True)
-def _counts(offsets, selected, cuts, source, own, at, seen, counts, fresh):
-    for chunk in prange(cuts.size - 1):
-        sums = np.empty(counts.shape[1])
-        for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = selected[i]
-            open_bits = ~seen[row]
-            new = np.uint64(0)
+def _counts(rows, seen, sources, fresh):
+    for chunk in prange(rows.cuts.size - 1):
+        _count_chunk(np.int64(chunk), rows, seen, sources, fresh)
+
+
+@cached_njit
+def _add_chunk(chunk, rows, level, sources, totals):
+    offsets, target, _, _, selected, cuts = rows
+    own, at, values = sources
+    score, squares = totals
+    sums = np.empty(values.shape[1])
+    for i in range(cuts[chunk], cuts[chunk + 1]):
+        row = selected[i]
+        mask = level.masks[i]
+        sums[:] = 0.0
+        if level.reads[i]:
             for q in range(offsets[row], offsets[row + 1]):
-                mask = at[source[q]] & open_bits
-                if mask:
-                    if not new:
-                        sums[:] = 0.0
-                    new |= mask
-                    add_at_bits(sums, counts, source[q], mask)
-            fresh[i] = new
-            position = own[row]
-            while new:
-                column = lowest_bit(new)
-                counts[position, column] = sums[column]
-                new &= new - np.uint64(1)
+                successor = at[target[q]] & mask
+                if successor:
+                    add_at_bits(sums, values, target[q], successor)
+        position = own[row]
+        while mask:
+            column = lowest_bit(mask)
+            paths = values[position, column]
+            dependency = paths * sums[column]
+            score[row] += dependency
+            squares[row] += dependency * dependency
+            values[position, column] = 1.0 / paths + sums[column]
+            mask &= mask - np.uint64(1)
 
 
 @cached_njit(parallel=True)
-def _dependencies(offsets, selected, cuts, target, masks, reads, own, at, values, score, squares):
-    for chunk in prange(cuts.size - 1):
-        sums = np.empty(values.shape[1])
-        for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = selected[i]
-            mask = masks[i]
-            sums[:] = 0.0
-            if reads[i]:
-                for q in range(offsets[row], offsets[row + 1]):
-                    successor = at[target[q]] & mask
-                    if successor:
-                        add_at_bits(sums, values, target[q], successor)
-            position = own[row]
-            while mask:
-                column = lowest_bit(mask)
-                paths = values[position, column]
-                dependency = paths * sums[column]
-                score[row] += dependency
-                squares[row] += dependency * dependency
-                values[position, column] = 1.0 / paths + sums[column]
-                mask &= mask - np.uint64(1)
+def _dependencies(rows, level, sources, totals):
+    for chunk in prange(rows.cuts.size - 1):
+        _add_chunk(np.int64(chunk), rows, level, sources, totals)
 
 
-def path_counts(rows: InRows, selected: IntArray, own: IntArray, at: Masks, seen: Masks, counts: Floats) -> Masks:
-    """One level of the forward phase of Brandes's algorithm: as `search_level` with words `at` [sources] and `seen`
-    [rows], uint64 [selected].
+def path_counts(rows: InRows, selected: IntArray, seen: Masks, sources: Sources) -> Masks:
+    """One level of the forward phase of Brandes's algorithm: as `search_level` with one word for each source and row,
+    uint64 [selected].
 
-    The number of shortest paths to a row, for each of its new bits, is the sum of the `counts` [sources, columns] of
-    its sources with that bit, added in the order of the row. It is written to `counts` at `own` [rows], the position
-    of the row among the sources. Reads 12 bytes an entry, and 8 bytes for each path edge and bit.
+    The number of shortest paths to a row, for each of its new bits, is the sum of the values of its sources with that
+    bit, added in the order of the row. It is written to the values of the row's own vertex. Reads 12 bytes an entry,
+    and 8 bytes for each path edge and bit.
     """
     fresh = np.empty(len(selected), np.uint64)
-    with row_chunks(rows, selected) as (_, _, cuts):
-        _counts(rows.offsets, selected, cuts, rows.source, own, at, seen, counts, fresh)
+    with row_chunks(rows, selected) as chunks:
+        _counts(chunks, seen, sources, fresh)
     return fresh
 
 
-def path_dependencies(
-    rows: InRows,
-    selected: IntArray,
-    masks: Masks,
-    reads: NDArray[np.bool_],
-    own: IntArray,
-    at: Masks,
-    values: Floats,
-    score: Floats,
-    squares: Floats,
-) -> None:
+def path_dependencies(rows: InRows, level: LevelRows, sources: Sources, score: Floats, squares: Floats) -> None:
     """One level of the backward phase of Brandes's algorithm ("A faster algorithm for betweenness centrality", Journal
     of Mathematical Sociology 25(2), 2001).
 
-    Here a row has the ends of the edges that leave its vertex. `masks` [selected] are the bits whose level the row has,
-    `at` [sources] those of the next level. With σ paths to a vertex and the dependency δ on it, `values` [sources,
-    columns] has σ in the row's level and (1 + δ) / σ in the next; the sum of these over the row's entries times σ is
-    the row's δ. It is added to `score` [rows], its square to `squares` [rows], and (1 + δ) / σ replaces σ at `own`
-    [rows]. Rows without `reads` [selected] have no end in the next level and are not read. Reads as `path_counts`.
+    Here a row has the ends of the edges that leave its vertex, and `sources.at` has the bits of the next level. With σ
+    paths to a vertex and the dependency δ on it, `sources.values` has σ in the row's level and (1 + δ) / σ in the next;
+    the sum of these over the row's entries times σ is the row's δ. It is added to `score` [rows], its square to
+    `squares` [rows], and (1 + δ) / σ replaces σ of the row's own vertex. Reads as `path_counts`.
     """
-    with row_chunks(rows, selected) as (_, _, cuts):
-        _dependencies(rows.offsets, selected, cuts, rows.source, masks, reads, own, at, values, score, squares)
+    with row_chunks(rows, level.rows) as chunks:
+        _dependencies(chunks, level, sources, (score, squares))
+
+
+@cached_njit
+def _clear_lane(lane, lanes, unused, search, bits):
+    offsets, seen = search.offsets, search.seen
+    one, other, third = bits
+    count = seen.size
+    for v in range(lane * count // lanes, (lane + 1) * count // lanes):
+        seen[v] = unused if offsets[v + 1] > offsets[v] else _ALL
+        one[v] = other[v] = third[v] = _NONE
 
 
 @cached_njit(parallel=True)
-def _clear(lanes, offsets, unused, seen, one, other, third):
-    count = seen.size
+def _clear(lanes, unused, search, bits):
     for lane in prange(lanes):
-        for v in range(lane * count // lanes, (lane + 1) * count // lanes):
-            seen[v] = unused if offsets[v + 1] > offsets[v] else _ALL
-            one[v] = other[v] = third[v] = _NONE
+        _clear_lane(np.int64(lane), lanes, unused, search, bits)
 
 
 class Search(NamedTuple):
@@ -209,8 +242,12 @@ class Added(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Sources, the bits of each, and bits of rows, which count after xor `flip`."""
+    """Rows of listed vertices, the bits of each of these, and bits of what their rows reach, which count after xor
+    `flip`.
+    """
 
+    offsets: NDArray[np.uint64]
+    target: NDArray[np.uint32]
     listed: NDArray[np.uint32]
     at: Masks
     bits: Masks
@@ -236,8 +273,8 @@ def _mark_listed(level, at, search):
 
 
 @cached_njit
-def _mark_lane(offsets, target, reach, marked, counters):
-    listed, at, bits, flip = reach
+def _mark_lane(reach, marked, counters):
+    offsets, target, listed, at, bits, flip = reach
     while True:
         first = fetch_add(counters, _TAKEN, SHARE)
         if first >= listed.size:
@@ -252,19 +289,19 @@ def _mark_lane(offsets, target, reach, marked, counters):
 
 
 @cached_njit(parallel=True)
-def _mark_all(lanes, offsets, target, reach, marked, counters):
-    """Mark the rows with a listed source that has a bit of `bits`, each xor `flip`."""
+def _mark_all(lanes, reach, marked, counters):
+    """Mark what a listed vertex reaches with a bit of its own that counts there."""
     for _ in prange(lanes):
-        _mark_lane(offsets, target, reach, marked, counters)
+        _mark_lane(reach, marked, counters)
 
 
 @cached_njit
-def _mark(lanes, offsets, target, reach, marked, counters):
+def _mark(lanes, reach, marked, counters):
     counters[_TAKEN] = 0
     if lanes > 1:
-        _mark_all(lanes, offsets, target, reach, marked, counters)
+        _mark_all(lanes, reach, marked, counters)
     else:
-        _mark_lane(offsets, target, reach, marked, counters)
+        _mark_lane(reach, marked, counters)
 
 
 @cached_njit
@@ -348,8 +385,8 @@ def _rows_to_count(lanes, totals, level, at, search):
     if totals[_PUSHED] <= np.uint64(SERIAL_ENTRIES):
         count, entries = _mark_listed(level, at, search)
         return _LISTED, search.found[:count], entries
-    reach = Reach(level, at, search.seen, _ALL)
-    _mark(lanes, search.by_source, search.target, reach, search.marked, search.counters)
+    reach = Reach(search.by_source, search.target, level, at, search.seen, _ALL)
+    _mark(lanes, reach, search.marked, search.counters)
     return _MARKED, search.found, totals[_LEFT]
 
 
@@ -459,8 +496,8 @@ def _add(lanes, levels, bits, search):
             read += entries_after
             _set(lanes if level.size > SERIAL_ENTRIES else 1, level, level_masks, now)
             several = lanes if entries_after > np.uint64(SERIAL_ENTRIES) else 1
-            reach = Reach(following, at, now, _NONE)
-            _mark(several, search.offsets, search.source, reach, search.marked, search.counters)
+            reach = Reach(search.offsets, search.source, following, at, now, _NONE)
+            _mark(several, reach, search.marked, search.counters)
         search.counters[_TAKEN] = 0
         sums[:] = 0
         added = Added(which, level, level_masks, after)
@@ -533,7 +570,7 @@ class BlockPaths:
         """Level 0. Returns its sums."""
         columns, search = len(sources), self._search
         bit = np.uint64(1) << np.arange(columns, dtype=np.uint64)
-        _clear(lanes, search.offsets, ~np.bitwise_or.reduce(bit), search.seen, *self._bits)
+        _clear(lanes, ~np.bitwise_or.reduce(bit), search, tuple(self._bits))
         complete = search.seen[sources] == _ALL
         search.seen[sources] |= bit
         self._bits[0][sources] = bit

@@ -21,24 +21,25 @@ Floats = NDArray[np.float64]
 
 
 @cached_njit(parallel=True)
-def _level(offsets, selected, cuts, source, at, seen, fresh):
+def _level(rows, at, seen, fresh):
+    offsets, source, _, _, selected, cuts = rows
     words = at.shape[1]
     for chunk in prange(cuts.size - 1):
-        found = np.empty(words, np.uint64)
+        bits = np.empty(words, np.uint64)
         for i in range(cuts[chunk], cuts[chunk + 1]):
             row = selected[i]
             for w in range(words):
-                found[w] = seen[row, w]
+                bits[w] = seen[row, w]
             for q in range(offsets[row], offsets[row + 1]):
                 position = source[q]
                 everything = ~np.uint64(0)
                 for w in range(words):
-                    found[w] |= at[position, w]
-                    everything &= found[w]
+                    bits[w] |= at[position, w]
+                    everything &= bits[w]
                 if everything == ~np.uint64(0):
                     break
             for w in range(words):
-                fresh[i, w] = found[w] & ~seen[row, w]
+                fresh[i, w] = bits[w] & ~seen[row, w]
 
 
 def search_level(rows: InRows, selected: IntArray, at: Masks, seen: Masks) -> Masks:
@@ -50,13 +51,15 @@ def search_level(rows: InRows, selected: IntArray, at: Masks, seen: Masks) -> Ma
     efficient multi-source graph traversal", PVLDB 8(4), 2014).
     """
     fresh = np.empty((len(selected), at.shape[1]), np.uint64)
-    with row_chunks(rows, selected) as (_, _, cuts):
-        _level(rows.offsets, selected, cuts, rows.source, at, seen, fresh)
+    with row_chunks(rows, selected) as chunks:
+        _level(chunks, at, seen, fresh)
     return fresh
 
 
 @cached_njit
-def _reached(offsets, row_of, changed, at, closed, marked, found):
+def _reached(transposed, changed, at, closed, marked):
+    offsets, row_of = transposed
+    reached = np.empty(marked.size, np.int32)
     count = 0
     for s in changed:
         for q in range(offsets[s], offsets[s + 1]):
@@ -65,25 +68,24 @@ def _reached(offsets, row_of, changed, at, closed, marked, found):
                 for w in range(at.shape[1]):
                     if at[s, w] & ~closed[row, w]:
                         marked[row] = True
-                        found[count] = row
+                        reached[count] = row
                         count += 1
                         break
     for i in range(count):
-        marked[found[i]] = False
-    return count
+        marked[reached[i]] = False
+    return reached[:count]
 
 
 def reached_rows(
-    transposed: InRows, changed: IntArray, at: Masks, closed: Masks, marked: NDArray[np.bool_], found: IntArray
+    transposed: InRows, changed: IntArray, at: Masks, closed: Masks, marked: NDArray[np.bool_]
 ) -> IntArray:
     """The rows, int32, ascending, with a `changed` source that has a bit of `at` [sources, words] which is not in
     `closed` [rows, words].
 
-    `transposed` is from `transpose_rows`. `marked` [rows], which must be false and is left so, and `found` [rows] are
-    scratch. Reads the entries of the changed sources in one thread.
+    `transposed` is from `transpose_rows`. `marked` [rows] is scratch, which must be false and is left so. Reads the
+    entries of the changed sources in one thread.
     """
-    count = _reached(transposed.offsets, transposed.source, changed, at, closed, marked, found)
-    return np.sort(found[:count])
+    return np.sort(_reached((transposed.offsets, transposed.source), changed, at, closed, marked))
 
 
 ROWS = 64

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels import programs as gathers
-from ...kernels.graph import InRows, IntArray, LongArray
+from ...kernels.graph import Extreme, InRows, IntArray, LongArray, Received
 from ..ids import order
 from ..shards.carriers.carrier import GroupPacket, Words
 from .block import GraphBlock
@@ -153,7 +153,7 @@ class GatherChanged(Gatherer):
         self.best = np.full_like(block.number, -1, np.int32) if combine == "argmin" or self.on_device else None
         self.out: Array | None = None
         self.values: Array | None = None
-        self.largest = combine == "max"
+        self.extreme = Extreme(combine == "max", self.program.along)
         self.factor = PUSH_FACTOR if combine == "first" or self.on_device else VALUE_FACTOR
         self.by_left = combine == "first" and not self.on_device
         self.left = len(block.rows)
@@ -194,17 +194,16 @@ class GatherChanged(Gatherer):
 
     def _push(self, vertices: Vertices, position: IntArray, received: Array) -> tuple[IntArray, Any]:
         self.entries += gathers.count_selected(self.transpose(), position)
-        neutral = neutral_value(received.dtype, self.largest)
+        worst = self.extreme.worst(received.dtype)
         if self.out is None:
-            self.out = np.full_like(self.block.number, neutral, received.dtype)
-        along, bound = self.program.along, self._bound(vertices, received)
-        touched = gathers.push(self.transpose(), position, received, along, self.largest, bound, self.best, self.out)
-        touched = np.sort(touched)
+            self.out = np.full_like(self.block.number, worst, received.dtype)
+        by_row = Received(self.out, self.best, self._bound(vertices, received))
+        touched = np.sort(gathers.push(self.transpose(), position, received, self.extreme, by_row))
         receiving = self.calls.receives(vertices.at(touched))
         kept = touched if receiving is None else touched[receiving]
         best = None if self.best is None else self.best[kept]
         got = self._got(self.out[kept], best, position, received)
-        self.out[touched] = neutral
+        self.out[touched] = worst
         if self.best is not None:
             self.best[touched] = -1
         return kept, got
@@ -230,16 +229,15 @@ class GatherChanged(Gatherer):
             return came, self._numbers(first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         self.entries += len(rows) if selected is None else gathers.count_selected(rows, selected)
-        neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
             self.values = np.empty_like(sources, received.dtype)
-        self.values.fill(neutral)
+        self.values.fill(self.extreme.worst(received.dtype))
         self.values[position] = received
-        found, best = gathers.row_extremes(rows, selected, self.values, neutral, self.program.along, self.largest)
+        found, best = gathers.row_extremes(rows, selected, self.values, self.extreme)
         has_come, bound = best >= 0, self._bound(vertices, received)
         if bound is not None:
             bound = bound if selected is None else bound[selected]
-            has_come &= found > bound if self.largest else found < bound
+            has_come &= found > bound if self.extreme.largest else found < bound
         came = np.flatnonzero(has_come).astype(np.int32)
         return came if selected is None else selected[came], self._got(found[came], best[came], position, received)
 
@@ -272,17 +270,11 @@ def combine_rows(combine: str, rows: InRows, values: Array, along: str = "") -> 
             return gathers.row_modes(rows, None, values), None
         case "hindex":
             return gathers.row_h_indices(rows, None, values), None
-    largest = combine in ("max", "any")
-    neutral = 0 if combine == "any" else neutral_value(values.dtype, largest)
-    found, best = gathers.row_extremes(rows, None, values, neutral, along, largest)
-    return found > 0 if combine == "any" else found, best
-
-
-def neutral_value(kind: np.dtype[Any], largest: bool) -> Any:
-    """The worst value of the type. Programs must not emit it."""
-    if kind.kind == "f":
-        return -np.inf if largest else np.inf
-    return np.iinfo(kind).min if largest else np.iinfo(kind).max
+    found, best = gathers.row_extremes(rows, None, values, Extreme(combine in ("max", "any"), along))
+    if combine == "any":
+        is_any: Array = found > 0
+        return is_any, np.where(is_any, best, -1)
+    return found, best
 
 
 def numbers_of(block: GraphBlock, position: IntArray) -> Array:
@@ -382,7 +374,7 @@ class GatherEntries(Gatherer):
             if weight is not None and self.program.along:
                 value = value + weight if self.program.along == "add" else value * weight
         if combine == "top":
-            least = neutral_value(value.dtype, True)
+            least = Extreme(largest=True).worst(value.dtype)
             return top_of_rows(part.offsets, part.row, value, numbers, self.program.k, least), part.rows >= 0
         entries = InRows(part.offsets, np.arange(len(value), dtype=np.int32, like=source))
         found, best = combine_rows(combine, entries, value)
@@ -449,7 +441,7 @@ class GatherLinks(Gatherer):
         """Send edges to all groups, and count the edges of all groups."""
         block, transposed = self.block, self.transpose()
         own_times = np.full_like(one, 2, np.uint8) if times is None else times
-        gathers.count_links(transposed, len(found), one, other, own_times, found)
+        gathers.count_links(transposed, one, other, own_times, found)
         ends = [block.sources[end].astype(np.int64) for end in (one, other)]
         words = pack(*ends, own_times.astype(np.int32))
         packets = self.mirrors.exchange(words, [NO_WORDS] * self.mirrors.carrier.groups)
@@ -460,9 +452,8 @@ class GatherLinks(Gatherer):
             *numbers, counts = unpack(packet.common, [np.int64, np.int64, np.int32], found)
             position = [kernels.lookup(sources, end) for end in numbers]
             here = (position[0] >= 0) & (position[1] >= 0)
-            gathers.count_links(
-                transposed, len(found), position[0][here], position[1][here], counts[here].astype(np.uint8), found
-            )
+            one_here, other_here = (end[here] for end in position)
+            gathers.count_links(transposed, one_here, other_here, counts[here].astype(np.uint8), found)
 
 
 class GatherSpread(Gatherer):
@@ -485,7 +476,7 @@ class GatherSpread(Gatherer):
         if self.least is None:
             if values.dtype.kind != "i":
                 self.calls.refuse("emit", vertices, f"spreads {values.dtype}, not int32 or int64")
-            self.least = np.full_like(self.root, neutral_value(values.dtype, False), values.dtype)
+            self.least = np.full_like(self.root, Extreme().worst(values.dtype), values.dtype)
         lowered = np.zeros_like(self.root, np.bool_)
         gathers.lower_values(self.root, position, received, self.least, lowered)
         return gathers.lowered_rows(self.root, self.mirrors.own, self.least, lowered)

@@ -17,7 +17,7 @@ from edgemill.kernels import programs
 from edgemill.kernels.chunked import ChunkedRows, cut_chunks
 from edgemill.kernels.chunked.rows import SEGMENTS
 from edgemill.kernels.chunked.streaming import BUFFERS, PassingFeed, kept_bytes
-from edgemill.kernels.graph import InRows
+from edgemill.kernels.graph import Extreme, InRows, Received
 
 RANDOM = np.random.default_rng(11)
 SOURCES = 3 * SEGMENTS // 2
@@ -85,7 +85,7 @@ def test_extremes_and_first_sources(way: Way, selected: Any, active: float, tmp_
     sends[SOURCES // 2 :] = False  # so that segments without a sender are skipped
     values = both.put(np.where(sends, RANDOM.integers(0, 9, SOURCES), np.inf), np.float64)
     rows = None if selected is None else both.put(selected)
-    both.same(lambda one: programs.row_extremes(one, rows, values, np.inf, "add"))
+    both.same(lambda one: programs.row_extremes(one, rows, values, Extreme(along="add")))
     receiving = None if selected is None else both.put(np.isin(np.arange(len(LENGTHS)), selected), np.bool_)
     mask = both.put(sends, np.bool_)
     both.same(lambda one: programs.first_active_sources(one, receiving, mask))
@@ -113,7 +113,7 @@ def test_rows_are_read_where_they_lie(way: Way, tmp_path: Path) -> None:
         transposed = programs.transpose_rows(rows, SOURCES)
         out, best = both.put(np.full(rows.rows, np.inf), np.float64), both.put(np.full(rows.rows, -1))
         sent = both.put([1.0, 0.5, 0.25], np.float64)
-        touched = programs.push(transposed, changed, sent, "add", False, None, best, out)
+        touched = programs.push(transposed, changed, sent, Extreme(along="add"), Received(out, best))
         rows_by_source = np.diff(both.get(transposed.offsets))
         return out, best, np.sort(touched), both.put(rows_by_source, np.int64), transposed.weight
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backends import OnGpu
 from edgemill.kernels import programs
 from edgemill.kernels.cpu import programs as cpu
-from edgemill.kernels.graph import InRows
+from edgemill.kernels.graph import Extreme, InRows, RankState, Received
 from edgemill.kernels.pagerank import ranks
 from edgemill.tasks.programs.totals import exact_sum
 
@@ -75,11 +75,11 @@ def test_sums(along: str) -> None:
 def test_extremes(kind: str, along: str, selected: Any, largest: bool) -> None:
     rows = made(LENGTHS)
     values = RANDOM.integers(-50, 50, SOURCES).astype(kind)
-    limits: Any = np.finfo(kind) if kind == "float64" else np.iinfo(kind)
-    worst = limits.min if largest else limits.max
+    worst = Extreme(largest).worst(np.dtype(kind))
     values[RANDOM.random(SOURCES) < 0.5] = worst
-    known = programs.row_extremes(rows, selected, values, worst, along, largest)
-    found = programs.row_extremes(put_rows(rows), put(selected), put(values), worst, along, largest)
+    extreme = Extreme(largest, along)
+    known = programs.row_extremes(rows, selected, values, extreme)
+    found = programs.row_extremes(put_rows(rows), put(selected), put(values), extreme)
     for own, other in zip(known, found, strict=True):
         assert np.array_equal(own, GPU.get(other))
 
@@ -154,8 +154,10 @@ def test_push_and_transpose(kind: str, along: str, largest: bool, bounded: bool)
         bound = RANDOM.integers(-4, 4, count).astype(kind) if bounded else None
         scratch = np.full(count, -1, np.int32), np.full(count, worst, kind)
         best, out = map(put, scratch)
-        known = programs.push(transposed, changed, values, along, largest, bound, *scratch)
-        found = GPU.get(programs.push(there, put(changed), put(values), along, largest, put(bound), best, out))
+        extreme = Extreme(largest, along)
+        known = programs.push(transposed, changed, values, extreme, Received(scratch[1], scratch[0], bound))
+        received = Received(out, best, put(bound))
+        found = GPU.get(programs.push(there, put(changed), put(values), extreme, received))
         assert sorted(found.tolist()) == sorted(known.tolist())
         assert np.array_equal(GPU.get(best), scratch[0])
         assert np.array_equal(GPU.get(out)[known], scratch[1][known])
@@ -284,8 +286,9 @@ def test_next_ranks(count: int) -> None:
     for place in (np.copy, put):
         ranks_, degrees, sums = place(rank), place(degree), place(got)
         first, shares, moved = (place(np.zeros(count)) for _ in range(3))
-        programs.rank_shares(ranks_, degrees, first)
-        programs.next_ranks(sums, 0.85, 0.01, degrees, ranks_, moved, shares)
+        state = RankState(ranks_, degrees, moved, shares)
+        programs.rank_shares(state._replace(shares=first))
+        programs.next_ranks(sums, 0.85, 0.01, state)
         results.append([ranks_, first, shares, moved])
     for own, there in zip(*results, strict=True):
         assert np.array_equal(GPU.get(there), own)
@@ -306,8 +309,7 @@ def test_links() -> None:
     one, other = np.array([high for high, _ in pairs], np.int32), lower
     known = np.arange(len(members))
     on_device = put(known)
-    programs.count_links(programs.transpose_rows(rows, 40), len(members), one, other, times, known)
-    programs.count_links(
-        programs.transpose_rows(put_rows(rows), 40), len(members), put(one), put(other), put(times), on_device
-    )
+    programs.count_links(programs.transpose_rows(rows, 40), one, other, times, known)
+    there = programs.transpose_rows(put_rows(rows), 40)
+    programs.count_links(there, put(one), put(other), put(times), on_device)
     assert np.array_equal(GPU.get(on_device), known) and known[-1] == 4 + times.sum()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgemill.kernels import programs
 from edgemill.kernels.cpu.programs import reductions
-from edgemill.kernels.graph import InRows
+from edgemill.kernels.graph import Extreme, InRows, Received
 from edgemill.kernels.runtime.threads import kernel_threads
 from foreign import to_foreign
 
@@ -72,10 +72,15 @@ def test_sums_are_determined_by_the_row(along: str) -> None:
 def test_extremes_and_their_sources(kind: Any, largest: bool) -> None:
     rows = rows_of([0, 1, 5, 40, 0, 9], 12)
     values = RANDOM.integers(-5, 5, 12).astype(kind)
-    worst = (np.iinfo(kind) if kind is not np.float64 else np.finfo(kind)).__getattribute__("min" if largest else "max")
+    worst = Extreme(largest).worst(np.dtype(kind))
+    assert worst == (
+        (-np.inf if largest else np.inf)
+        if kind is np.float64
+        else np.iinfo(kind).__getattribute__("min" if largest else "max")
+    )
     values[[2, 5]] = worst
     for selected in (None, np.array([5, 0, 3], np.int32)):
-        found, best = programs.row_extremes(rows, selected, values, worst, largest=largest)
+        found, best = programs.row_extremes(rows, selected, values, Extreme(largest))
         for i, row in enumerate(range(6) if selected is None else selected):
             active = [s for s in entries(rows, row) if values[s] != worst]
             value = (max if largest else min)((values[s] for s in active), default=worst)
@@ -95,10 +100,11 @@ def test_push_and_pull_agree(data: st.DataObject) -> None:
     values = np.full(count, np.inf)
     values[changed] = RANDOM.integers(0, 4, len(changed))
     out, best = np.full(len(lengths), np.inf), np.full(len(lengths), -1, np.int32)
-    touched = programs.push(transposed, changed, values[changed], along, False, None, best, out)
-    pulled, source = programs.row_extremes(rows, None, values, np.inf, along)
+    touched = programs.push(transposed, changed, values[changed], Extreme(along=along), Received(out, best))
+    pulled, source = programs.row_extremes(rows, None, values, Extreme(along=along))
     bound, lower = RANDOM.integers(0, 4, len(lengths)).astype(np.float64), np.full(len(lengths), np.inf)
-    better = programs.push(transposed, changed, values[changed], along, False, bound, None, lower)
+    received = Received(lower, None, bound)
+    better = programs.push(transposed, changed, values[changed], Extreme(along=along), received)
     assert sorted(better.tolist()) == np.flatnonzero(pulled < bound).tolist()
     assert lower.tolist() == np.where(pulled < bound, pulled, np.inf).tolist()
     assert sorted(touched.tolist()) == np.flatnonzero(source >= 0).tolist()
@@ -192,7 +198,7 @@ def test_edges_between_sources_are_counted() -> None:
     transposed = programs.transpose_rows(rows, 3)
     found = np.array([0, 10, 0])
     one, other = np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32)
-    programs.count_links(transposed, 3, one, other, np.array([1, 2, 1], np.uint8), found)
+    programs.count_links(transposed, one, other, np.array([1, 2, 1], np.uint8), found)
     assert found.tolist() == [4, 12, 0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads, set_num_threads
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...graph import InRows, IntArray, LongArray
 from ...runtime.cache import cached_njit
+from ..arrays.intrinsics import places
 
 CHUNKS_PER_THREAD = 16
 """Chunks per thread. More than one balances chunks that take different times."""
@@ -102,10 +103,30 @@ def packed(values: NDArray[Any], cuts: LongArray, counts: LongArray) -> NDArray[
     return np.concatenate([values[first : first + count] for first, count in zip(cuts[:-1], counts, strict=True)])
 
 
+class RowChunks(NamedTuple):
+    """The selected rows of an `InRows`, or all of its rows, in chunks that threads share."""
+
+    offsets: NDArray[Any]
+    source: NDArray[Any]
+    weight: NDArray[np.float64]
+    """[entries]; empty for edges without weights."""
+    all_rows: bool
+    selected: IntArray
+    """The rows to read, unless all are read."""
+    cuts: LongArray
+    """[chunks + 1] where each chunk starts in the selected rows."""
+
+    @property
+    def unsigned(self) -> RowChunks:
+        """The same with unsigned offsets and sources; see `places`."""
+        return self._replace(offsets=places(self.offsets), source=places(self.source))
+
+
 @contextmanager
-def row_chunks(rows: InRows, selected: IntArray | None) -> Iterator[tuple[bool, IntArray, LongArray]]:
-    """Context with threads for the selected rows: (whether all rows are read, the selected rows, chunk starts)."""
+def row_chunks(rows: InRows, selected: IntArray | None) -> Iterator[RowChunks]:
+    """Context with threads for the selected rows, or for all."""
     cuts = chunk_starts(rows.offsets, selected)
     entries = len(rows) if selected is None else int((rows.offsets[selected + 1] - rows.offsets[selected]).sum())
+    listed = _ALL_ROWS if selected is None else selected
     with threads_for(entries):
-        yield selected is None, _ALL_ROWS if selected is None else selected, cuts
+        yield RowChunks(rows.offsets, rows.source, rows.weights, selected is None, listed, cuts)

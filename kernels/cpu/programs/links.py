@@ -13,10 +13,12 @@ from .chunks import CHUNKS_PER_THREAD, threads_for
 
 
 @cached_njit(parallel=True)
-def _count(offsets, row_of, rows, cuts, one, other, times, found):
+def _count(transposed, edges, cuts, links):
     """Edges with equal `one` are adjacent. Mark the rows of `one` once, then read the rows of each `other`."""
+    offsets, row_of = transposed
+    one, other, times = edges
     for chunk in prange(cuts.size - 1):
-        marked = np.zeros(rows, np.bool_)
+        marked = np.zeros(links.size, np.bool_)
         last = np.int64(-1)
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s = np.int64(one[i])
@@ -30,11 +32,11 @@ def _count(offsets, row_of, rows, cuts, one, other, times, found):
             for q in range(offsets[other[i]], offsets[other[i] + 1]):
                 row = row_of[q]
                 if marked[row]:
-                    fetch_add(found, row, np.int64(times[i]))
+                    fetch_add(links, row, np.int64(times[i]))
 
 
 @cached_njit(parallel=True)
-def _count_whole(offsets, lower, times, cuts, found):
+def _count_whole(offsets, lower, times, cuts, links):
     """Find each triangle w, x, y once, at its last vertex y. Each of its edges counts for the opposite vertex."""
     for chunk in prange(cuts.size - 1):
         marked = np.zeros(offsets.size - 1, np.uint8)
@@ -48,32 +50,30 @@ def _count_whole(offsets, lower, times, cuts, found):
                 for r in range(offsets[x], offsets[x + 1]):
                     w = lower[r]
                     if marked[w]:
-                        fetch_add(found, w, np.int64(times[q]))
+                        fetch_add(links, w, np.int64(times[q]))
                         of_x += marked[w]
                         of_y += times[r]
                 if of_x:
-                    fetch_add(found, x, of_x)
+                    fetch_add(links, x, of_x)
             if of_y:
-                fetch_add(found, y, of_y)
+                fetch_add(links, y, of_y)
             for q in range(offsets[y], offsets[y + 1]):
                 marked[lower[q]] = 0
 
 
 def count_all_links(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8]) -> LongArray:
     """For each vertex, the sum of `times` over the edges between its neighbours; see `kernels.programs`."""
-    found = np.zeros(len(offsets) - 1, np.int64)
+    links = np.zeros(len(offsets) - 1, np.int64)
     if len(lower):
         work = np.concatenate(([0], np.cumsum(np.diff(offsets)[lower] + 1)))[offsets] + np.arange(len(offsets))
         aims = np.linspace(0, work[-1], CHUNKS_PER_THREAD * get_num_threads() + 1)
-        cuts = np.unique(np.concatenate(([0], np.searchsorted(work, aims), [len(found)])))
+        cuts = np.unique(np.concatenate(([0], np.searchsorted(work, aims), [len(links)])))
         with threads_for(int(work[-1])):
-            _count_whole(offsets, lower, times, cuts[cuts <= len(found)], found)
-    return found
+            _count_whole(offsets, lower, times, cuts[cuts <= len(links)], links)
+    return links
 
 
-def count_links(
-    transposed: InRows, rows: int, one: IntArray, other: IntArray, times: NDArray[np.uint8], found: LongArray
-) -> None:
+def count_links(transposed: InRows, one: IntArray, other: IntArray, times: NDArray[np.uint8], links: LongArray) -> None:
     """Add to each row the `times` of the edges whose two ends are in it; see `kernels.programs`."""
     if not len(one):
         return
@@ -83,4 +83,4 @@ def count_links(
     aimed = np.searchsorted(work, aims)
     cuts = np.unique(np.append(starts, len(one))[np.searchsorted(starts, aimed)])
     cuts = np.unique(np.concatenate(([0], cuts, [len(one)])))
-    _count(transposed.offsets, transposed.source, rows, cuts, one, other, times, found)
+    _count((transposed.offsets, transposed.source), (one, other, times), cuts, links)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import InRows, LongArray
+from ...graph import InRows, LongArray, RankState
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import fetch_add, places
 from .chunks import chunk_starts, even_chunks, threads_for
@@ -34,32 +34,22 @@ def _next(cuts, got, damping, restarts, degree, rank, moved, shares):
             shares[v] = after / degree[v]
 
 
-def rank_shares(rank: Floats, degree: Floats, shares: Floats) -> None:
+def rank_shares(ranks: RankState) -> None:
     """The twin on the CPU; see `kernels.programs`."""
-    with threads_for(len(rank)):
-        _shares(even_chunks(len(rank)), rank, degree, shares)
+    with threads_for(len(ranks.rank)):
+        _shares(even_chunks(len(ranks.rank)), ranks.rank, ranks.degree, ranks.shares)
 
 
-def next_ranks(
-    got: Floats, damping: float, restarts: float, degree: Floats, rank: Floats, moved: Floats, shares: Floats
-) -> None:
+def next_ranks(got: Floats, damping: float, restarts: float, ranks: RankState) -> None:
     """The twin on the CPU; see `kernels.programs`."""
-    with threads_for(len(rank)):
-        _next(even_chunks(len(rank)), got, damping, restarts, degree, rank, moved, shares)
+    with threads_for(len(got)):
+        arrays = ranks.degree, ranks.rank, ranks.moved, ranks.shares
+        _next(even_chunks(len(got)), got, damping, restarts, *arrays)
 
 
 _CHUNKS, _PIECES = 0, 8
 """Elements of the counters, each on a cache line of its own."""
 _STEP, _MOST, _1 = np.uint64(SEGMENT), np.uint64(LONG), np.uint64(1)
-
-
-@cached_njit
-def _place(v, got, damping, restarts, degree, rank, following, shares):
-    """Write the next rank of a vertex, and its rank over its degree. Returns how much the rank changed."""
-    before, after = rank[v], damping * got + restarts
-    following[v] = after
-    shares[v] = after / degree[v]
-    return abs(after - before)
 
 
 class Rows(NamedTuple):
@@ -91,6 +81,15 @@ class Ranks(NamedTuple):
     shares: Floats
     rank: Floats
     following: Floats
+
+
+@cached_njit
+def _place(v, got, damping, restarts, degree, rank, following, shares):
+    """Write the next rank of a vertex, and its rank over its degree. Returns how much the rank changed."""
+    before, after = rank[v], damping * got + restarts
+    following[v] = after
+    shares[v] = after / degree[v]
+    return abs(after - before)
 
 
 @cached_njit

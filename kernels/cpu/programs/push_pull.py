@@ -11,7 +11,7 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from ...graph import ALONG, InRows, IntArray, LongArray
+from ...graph import ALONG, Extreme, InRows, IntArray, LongArray, Received
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import compare_swap, places
 from .chunks import chunk_starts, entry_chunks, even_chunks, packed, threads_for
@@ -39,17 +39,19 @@ class Pushing(NamedTuple):
     """[chunks + 1] where each chunk starts."""
     starts: LongArray
     """[chunks + 1] the entries before each chunk: where it lists the rows that it improves first."""
-    neutral: Any
-    """The worst value."""
+    worst: Any
+    """The worst value of the type."""
     bound: NDArray[Any]
     """[rows] what a value must be better than; empty if anything is accepted."""
+    largest: bool
+    along: int
 
 
 @cached_njit(parallel=True)
-def _push_weighted(along, largest, rows, pushing, out, touched, counts):
+def _push_weighted(rows, pushing, out, touched, counts):
     """The thread that first improves the value of a row puts it on the list of its chunk."""
     offsets, row_of, weight = rows
-    changed, values, cuts, starts, neutral, bound = pushing
+    changed, values, cuts, starts, worst, bound, largest, along = pushing
     for chunk in prange(cuts.size - 1):
         slot = starts[chunk]
         for i in range(cuts[chunk], cuts[chunk + 1]):
@@ -63,17 +65,17 @@ def _push_weighted(along, largest, rows, pushing, out, touched, counts):
                 if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
                     continue
                 improved, before = _improve(out, row, value, largest)
-                if improved and before == neutral:
+                if improved and before == worst:
                     touched[slot] = row
                     slot += 1
         counts[chunk] = slot - starts[chunk]
 
 
 @cached_njit(parallel=True)
-def _push_unweighted(largest, rows, pushing, out, touched, counts):
+def _push_unweighted(rows, pushing, out, touched, counts):
     """As `_push_weighted` without weights, for values of any type."""
     offsets, row_of, _ = rows
-    changed, values, cuts, starts, neutral, bound = pushing
+    changed, values, cuts, starts, worst, bound, largest, _ = pushing
     for chunk in prange(cuts.size - 1):
         slot = starts[chunk]
         for i in range(cuts[chunk], cuts[chunk + 1]):
@@ -84,19 +86,19 @@ def _push_unweighted(largest, rows, pushing, out, touched, counts):
                 if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
                     continue
                 improved, before = _improve(out, row, value, largest)
-                if improved and before == neutral:
+                if improved and before == worst:
                     touched[slot] = row
                     slot += 1
         counts[chunk] = slot - starts[chunk]
 
 
 @cached_njit(parallel=True)
-def _find_sources(along, rows, pushing, out, best):
-    """The first source of each row's value. Rows that received nothing have the neutral value. Unsigned, no source is
+def _find_sources(rows, pushing, out, best):
+    """The first source of each row's value. Rows that received nothing have the worst value. Unsigned, no source is
     the largest.
     """
     offsets, row_of, weight = rows
-    changed, values, cuts, _, neutral, _ = pushing
+    changed, values, cuts, _, worst, _, _, along = pushing
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s, sent = changed[i], values[i]
@@ -106,7 +108,7 @@ def _find_sources(along, rows, pushing, out, best):
                     value = value + weight[q]
                 elif along == 2:
                     value = value * weight[q]
-                if value == out[row] and value != neutral:
+                if value == out[row] and value != worst:
                     _lower_source(best, row, s)
 
 
@@ -114,13 +116,13 @@ def _find_sources(along, rows, pushing, out, best):
 def _find_unweighted(rows, pushing, out, best):
     """As `_find_sources` without weights, for values of any type."""
     offsets, row_of, _ = rows
-    changed, values, cuts, _, neutral, _ = pushing
+    changed, values, cuts, _, worst, _, _, _ = pushing
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s, value = changed[i], values[i]
             for q in range(offsets[s], offsets[s + _1]):
                 row = row_of[q]
-                if value == out[row] and value != neutral:
+                if value == out[row] and value != worst:
                     _lower_source(best, row, s)
 
 
@@ -132,39 +134,26 @@ def _lower_source(best, row, s):
         before = best[row]
 
 
-def push(
-    transposed: InRows,
-    changed: IntArray,
-    values: NDArray[Any],
-    along: str,
-    largest: bool,
-    bound: NDArray[Any] | None,
-    best: IntArray | None,
-    out: NDArray[Any],
-) -> IntArray:
+def push(transposed: InRows, changed: IntArray, values: NDArray[Any], extreme: Extreme, received: Received) -> IntArray:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
+    along, out, best = ALONG[extreme.along], received.value, received.source
     rows = places(transposed.offsets), places(transposed.source), transposed.weights
     values = values + 0.0 if values.dtype.kind == "f" else values
     cuts, starts = entry_chunks(transposed.offsets, changed)
-    limit = np.empty(0, values.dtype) if bound is None else bound
-    pushing = Pushing(places(changed), values, cuts, starts, _worst(values.dtype, largest), limit)
+    bound = np.empty(0, values.dtype) if received.bound is None else received.bound
+    worst = extreme.worst(values.dtype)
+    pushing = Pushing(places(changed), values, cuts, starts, worst, bound, extreme.largest, along)
     touched, counts = np.empty(int(starts[-1]), np.int32), np.empty(len(cuts) - 1, np.int64)
     with threads_for(len(touched)):
         if along:
-            _push_weighted(ALONG[along], largest, rows, pushing, out, touched, counts)
+            _push_weighted(rows, pushing, out, touched, counts)
             if best is not None:
-                _find_sources(ALONG[along], rows, pushing, out, places(best))
+                _find_sources(rows, pushing, out, places(best))
         else:
-            _push_unweighted(largest, rows, pushing, out, touched, counts)
+            _push_unweighted(rows, pushing, out, touched, counts)
             if best is not None:
                 _find_unweighted(rows, pushing, out, places(best))
     return np.concatenate([touched[first : first + count] for first, count in zip(starts, counts, strict=False)])
-
-
-def _worst(kind: np.dtype[Any], largest: bool) -> Any:
-    if kind.kind == "f":
-        return kind.type(-np.inf if largest else np.inf)
-    return kind.type(np.iinfo(kind).min if largest else np.iinfo(kind).max)
 
 
 _ALL = np.zeros(0, np.bool_)

@@ -7,16 +7,16 @@ depend on order or partitioning.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import ALONG, InRows, IntArray
+from ...graph import ALONG, Extreme, InRows, IntArray
 from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import places
-from .chunks import chunk_starts, row_chunks, threads_for
+from .chunks import row_chunks, threads_for
 
 SEGMENT = 4096
 """Entries added to one partial sum."""
@@ -57,8 +57,9 @@ def segments_sum(source, values, first, stop):
 
 
 @cached_njit
-def _weighted_segment(source, weight, along, values, first, stop):
+def _weighted_segment(rows, along, values, first, stop):
     """As `segment_sum`, with weights."""
+    source, weight = rows.source, rows.weight
     a = b = c = d = 0.0
     q = first
     if along == 2:
@@ -79,7 +80,8 @@ def _weighted_segment(source, weight, along, values, first, stop):
 
 
 @cached_njit(parallel=True)
-def _rows(offsets, cuts, source, values, out, longest):
+def _rows(rows, values, out, longest):
+    offsets, source, cuts = rows.offsets, rows.source, rows.cuts
     for chunk in prange(cuts.size - 1):
         most = _0
         for row in range(cuts[chunk], cuts[chunk + 1]):
@@ -93,8 +95,9 @@ def _rows(offsets, cuts, source, values, out, longest):
 
 
 @cached_njit(parallel=True)
-def _weighted_rows(offsets, cuts, source, weight, along, values, out, longest):
+def _weighted_rows(rows, along, values, out, longest):
     """As `_rows`, with weights."""
+    offsets, cuts = rows.offsets, rows.cuts
     for chunk in prange(cuts.size - 1):
         most = _0
         for row in range(cuts[chunk], cuts[chunk + 1]):
@@ -104,20 +107,21 @@ def _weighted_rows(offsets, cuts, source, weight, along, values, out, longest):
                 total = 0.0
                 while first < stop:
                     after = min(first + _STEP, stop)
-                    total += _weighted_segment(source, weight, along, values, first, after)
+                    total += _weighted_segment(rows, along, values, first, after)
                     first = after
                 out[row] = total
         longest[chunk] = most
 
 
 @cached_njit(parallel=True)
-def _long_row(first, stop, source, weight, along, values):
+def _long_row(rows, row, along, values):
+    first, stop, source = rows.offsets[row], rows.offsets[row + 1], rows.source
     partial = np.empty((np.int64(stop - first) + SEGMENT - 1) // SEGMENT)
     for s in prange(partial.size):
         start = first + np.uint64(s) * _STEP
         after = min(start + _STEP, stop)
         if along:
-            partial[s] = _weighted_segment(source, weight, along, values, start, after)
+            partial[s] = _weighted_segment(rows, along, values, start, after)
         else:
             partial[s] = segment_sum(source, values, start, after)
     total = 0.0
@@ -129,17 +133,16 @@ def _long_row(first, stop, source, weight, along, values):
 def row_sums(rows: InRows, values: NDArray[np.float64], along: str) -> NDArray[np.float64]:
     """The sum of values over the entries of each row."""
     out = np.empty(rows.rows)
-    weight, offsets, source = rows.weights, places(rows.offsets), places(rows.source)
-    with threads_for(len(rows)):
-        cuts = chunk_starts(rows.offsets, None)
-        longest = np.empty(len(cuts) - 1, np.uint64)
+    with row_chunks(rows, None) as chunks:
+        read = chunks.unsigned
+        longest = np.empty(len(read.cuts) - 1, np.uint64)
         if along:
-            _weighted_rows(offsets, cuts, source, weight, ALONG[along], values, out, longest)
+            _weighted_rows(read, ALONG[along], values, out, longest)
         else:
-            _rows(offsets, cuts, source, values, out, longest)
+            _rows(read, values, out, longest)
     if longest.max(initial=0) > LONG:
         for row in np.flatnonzero(np.diff(rows.offsets) > LONG).tolist():
-            out[row] = _long_row(offsets[row], offsets[row + 1], source, weight, ALONG[along], values)
+            out[row] = _long_row(read, row, ALONG[along], values)
     return out
 
 
@@ -147,15 +150,25 @@ NONE = np.uint32(2**32 - 1)
 """Unsigned -1: no source."""
 
 
+class _Rule(NamedTuple):
+    """An `Extreme` for values of one type."""
+
+    largest: bool
+    along: int
+    worst: Any
+
+
 @cached_njit(parallel=True)
-def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, values, neutral, out, best):
+def _extremes(rows, values, rule, out, best):
+    offsets, source, weight, all_rows, selected, cuts = rows
+    largest, along, worst = rule
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
-            found, first = neutral, NONE
+            row = i if all_rows else np.int64(selected[i])
+            found, first = worst, NONE
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
-                if value != neutral:
+                if value != worst:
                     if along == 1:
                         value += weight[q]
                     elif along == 2:
@@ -166,12 +179,14 @@ def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, val
 
 
 @cached_njit(parallel=True)
-def _unweighted_extremes(offsets, all_rows, rows, cuts, source, largest, values, neutral, out, best):
+def _unweighted_extremes(rows, values, rule, out, best):
     """As `_extremes` without weights, for values of any type."""
+    offsets, source, _, all_rows, selected, cuts = rows
+    largest, _, worst = rule
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
-            found, first = neutral, NONE
+            row = i if all_rows else np.int64(selected[i])
+            found, first = worst, NONE
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
                 if (value > found) if largest else (value < found):
@@ -180,32 +195,30 @@ def _unweighted_extremes(offsets, all_rows, rows, cuts, source, largest, values,
 
 
 def row_extremes(
-    rows: InRows, selected: IntArray | None, values: NDArray[Any], neutral: Any, along: str, largest: bool
+    rows: InRows, selected: IntArray | None, values: NDArray[Any], extreme: Extreme
 ) -> tuple[NDArray[Any], IntArray]:
-    """The smallest or largest value over the entries of each row, and its first source."""
+    """The best value over the entries of each row, and its first source."""
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     best = np.empty(len(out), np.int32)
-    neutral = values.dtype.type(neutral)
-    weight, offsets, source, first = rows.weights, places(rows.offsets), places(rows.source), places(best)
+    rule = _Rule(extreme.largest, ALONG[extreme.along], extreme.worst(values.dtype))
     with row_chunks(rows, selected) as chunks:
-        if along:
-            _extremes(offsets, *chunks, source, weight, ALONG[along], largest, values, neutral, out, first)
-        else:
-            _unweighted_extremes(offsets, *chunks, source, largest, values, neutral, out, first)
+        kernel = _extremes if extreme.along else _unweighted_extremes
+        kernel(chunks.unsigned, values, rule, out, places(best))
     if values.dtype.kind == "f":
         out += 0.0  # -0.0 becomes 0.0, so that the bits do not depend on which of two equal values came first
     return out, best
 
 
 @cached_njit(parallel=True)
-def _modes(offsets, all_rows, rows, cuts, source, values, none, out):
+def _modes(rows, values, none, out):
     """Count each row's values in a hash table with linear probing, at most half full. Used slots are cleared after
     a row.
     """
+    offsets, source, _, all_rows, selected, cuts = rows
     for chunk in prange(cuts.size - 1):
         longest = np.int64(0)
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
+            row = i if all_rows else np.int64(selected[i])
             longest = max(longest, offsets[row + 1] - offsets[row])
         size = np.int64(4)
         while size < 2 * longest:
@@ -214,7 +227,7 @@ def _modes(offsets, all_rows, rows, cuts, source, values, none, out):
         counts = np.zeros(size, np.int32)
         slots = np.empty(longest, np.int64)
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
+            row = i if all_rows else np.int64(selected[i])
             first, stop = offsets[row], offsets[row + 1]
             capacity = np.int64(4)
             while capacity < 2 * (stop - first):
@@ -243,15 +256,16 @@ def _modes(offsets, all_rows, rows, cuts, source, values, none, out):
 
 
 @cached_njit(parallel=True)
-def _h_indices(offsets, all_rows, rows, cuts, source, values, out):
+def _h_indices(rows, values, out):
+    offsets, source, _, all_rows, selected, cuts = rows
     for chunk in prange(cuts.size - 1):
         longest = np.int64(0)
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
+            row = i if all_rows else np.int64(selected[i])
             longest = max(longest, offsets[row + 1] - offsets[row])
         counts = np.empty(longest + 1, np.int32)
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
+            row = i if all_rows else np.int64(selected[i])
             first, stop = offsets[row], offsets[row + 1]
             length = stop - first
             for k in range(length + 1):
@@ -270,7 +284,7 @@ def row_modes(rows: InRows, selected: IntArray | None, values: NDArray[Any], non
     """The most frequent value of each row; the smallest of several; `none` for a row without entries."""
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     with row_chunks(rows, selected) as chunks:
-        _modes(rows.offsets, *chunks, rows.source, values, none, out)
+        _modes(chunks, values, none, out)
     return out
 
 
@@ -278,7 +292,7 @@ def row_h_indices(rows: InRows, selected: IntArray | None, values: NDArray[Any])
     """The largest k such that k values of the row are at least k."""
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     with row_chunks(rows, selected) as chunks:
-        _h_indices(rows.offsets, *chunks, rows.source, values, out)
+        _h_indices(chunks, values, out)
     return out
 
 

@@ -15,15 +15,15 @@ from .classes import BLOCK
 
 def count_all_links(offsets: Any, lower: Any, times: Any) -> Any:
     """For each vertex, the sum of `times` over the edges between its neighbours; see `kernels.programs`."""
-    found = cupy.zeros(len(offsets) - 1, np.uint64)
+    links = cupy.zeros(len(offsets) - 1, np.uint64)
     if len(lower):
-        arguments = (offsets, lower, row_numbers(offsets), times, np.int64(len(lower)), found)
+        arguments = (offsets, lower, row_numbers(offsets), times, np.int64(len(lower)), links)
         source.kernel("programs/links:count_all_links")((source.grid(32 * len(lower), BLOCK),), (BLOCK,), arguments)
-    return found.view(np.int64)
+    return links.view(np.int64)
 
 
-def count_links(transposed: InRows, rows: int, one: Any, other: Any, times: Any, found: Any) -> None:
+def count_links(transposed: InRows, one: Any, other: Any, times: Any, links: Any) -> None:
     """Add to each row the `times` of the edges whose two ends are in it; see `kernels.programs`."""
     if len(one):
-        arguments = (transposed.offsets, transposed.source, one, other, times, np.int64(len(one)), found)
+        arguments = (transposed.offsets, transposed.source, one, other, times, np.int64(len(one)), links)
         source.kernel("programs/links:count_links")((source.grid(32 * len(one), BLOCK),), (BLOCK,), arguments)

@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...graph import InRows
+from ...graph import InRows, RankState
 from ..runtime import source
 from .classes import BLOCK
 from .reductions import row_sums
@@ -46,15 +46,17 @@ class Supersteps:
         return moved[0]
 
 
-def rank_shares(rank: Any, degree: Any, shares: Any) -> None:
+def rank_shares(ranks: RankState) -> None:
     """The twin on the GPU; see `kernels.programs`."""
-    cupy.divide(rank, degree, out=shares)
+    cupy.divide(ranks.rank, ranks.degree, out=ranks.shares)
 
 
-def next_ranks(got: Any, damping: float, restarts: float, degree: Any, rank: Any, moved: Any, shares: Any) -> None:
+def next_ranks(got: Any, damping: float, restarts: float, ranks: RankState) -> None:
     """The twin on the GPU; see `kernels.programs`."""
+    vertices = len(ranks.rank)
+    written = ranks.degree, ranks.rank, ranks.moved, ranks.shares
     source.kernel("programs/ranks:replace_ranks")(
-        (source.grid(len(rank), BLOCK, 16),),
+        (source.grid(vertices, BLOCK, 16),),
         (BLOCK,),
-        (got, np.int64(len(rank)), np.float64(damping), np.float64(restarts), degree, rank, moved, shares),
+        (got, np.int64(vertices), np.float64(damping), np.float64(restarts), *written),
     )

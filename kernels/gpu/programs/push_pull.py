@@ -7,11 +7,11 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...graph import ALONG, InRows
+from ...graph import Extreme, InRows, Received
 from ..adjacency import starts_of
 from ..runtime import source
 from .classes import BLOCK
-from .reductions import VALUES
+from .reductions import defines_of
 
 
 def row_lengths(rows: InRows, selected: Any) -> Any:
@@ -67,18 +67,18 @@ class Pushed:
         kernel((source.grid(2**31, BLOCK),), (BLOCK,), (*self._arguments, *own))
 
 
-def push(
-    transposed: InRows, changed: Any, values: Any, along: str, largest: bool, bound: Any, best: Any, out: Any
-) -> Any:
+def push(transposed: InRows, changed: Any, values: Any, extreme: Extreme, received: Received) -> Any:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
+    out: Any = received.value
+    bound: Any = received.bound
     touched = cupy.empty(len(out), np.int32)
     if not len(changed):
         return touched[:0]
     pushed = Pushed(transposed, changed)
-    defines: dict[str, Any] = {"VALUE": VALUES[values.dtype], "ALONG": ALONG[along], "LARGEST": int(largest)}
+    defines = defines_of(extreme, values.dtype)
     keys, size = cupy.empty(len(out), np.uint64), cupy.zeros(1, np.uint32)
     weighted = 0 if transposed.weight is None else transposed.weight, values, keys
-    sources = (cupy.full(len(out), -1, np.int32) if best is None else best).view(np.uint32)
+    sources = (cupy.full(len(out), -1, np.int32) if received.source is None else received.source).view(np.uint32)
     pushed.launch("clear_keys", keys, **defines)
     pushed.launch("find_best", *weighted, **defines)
     pushed.launch("find_source", *weighted, sources, touched, size, **defines)
@@ -86,15 +86,8 @@ def push(
     rows = touched[: int(size[0])]
     if bound is None:
         return rows
-    better = out[rows] > bound[rows] if largest else out[rows] < bound[rows]
+    better = out[rows] > bound[rows] if extreme.largest else out[rows] < bound[rows]
     worse = rows[~better]
-    out[worse] = _worst(out.dtype, largest)
+    out[worse] = extreme.worst(out.dtype)
     sources[worse] = np.uint32(2**32 - 1)
     return rows[better]
-
-
-def _worst(kind: Any, largest: bool) -> Any:
-    """The worst value of the type."""
-    if kind.kind == "f":
-        return -np.inf if largest else np.inf
-    return np.iinfo(kind).min if largest else np.iinfo(kind).max

@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...graph import ALONG, InRows
+from ...graph import ALONG, Extreme, InRows
 from ..runtime import source
 from ..runtime.constants import EXACT_LIMBS
 from .classes import BLOCK, RowClasses, row_classes, short_and_long_rows
@@ -33,16 +33,21 @@ VALUES = {np.dtype(np.int32): 0, np.dtype(np.int64): 1, np.dtype(np.float64): 2}
 """Types of values, as the kernels know them."""
 
 
-def row_extremes(rows: InRows, selected: Any, values: Any, neutral: Any, along: str, largest: bool) -> tuple[Any, Any]:
-    """The smallest or largest value over the entries of each row, and its first source."""
+def defines_of(extreme: Extreme, kind: np.dtype[Any]) -> dict[str, Any]:
+    """What a kernel for such extremes of values of a type is compiled with."""
+    return {"VALUE": VALUES[kind], "ALONG": ALONG[extreme.along], "LARGEST": int(extreme.largest)}
+
+
+def row_extremes(rows: InRows, selected: Any, values: Any, extreme: Extreme) -> tuple[Any, Any]:
+    """The best value over the entries of each row, and its first source."""
     classes = row_classes(rows, selected)
     count = len(classes.order)
     out, best = cupy.empty(count, values.dtype), cupy.empty(count, np.int32)
     partial, entry = cupy.empty(len(classes.slot_of), values.dtype), cupy.empty(len(classes.slot_of), np.int64)
     weight = 0 if rows.weight is None else rows.weight
-    worst = values.dtype.type(neutral)
+    worst = extreme.worst(values.dtype)
     arguments = (*classes.arguments(rows), rows.source, weight, values, worst, out, best, partial, entry)
-    defines: dict[str, Any] = {"VALUE": VALUES[values.dtype], "ALONG": ALONG[along], "LARGEST": int(largest)}
+    defines = defines_of(extreme, values.dtype)
     source.kernel("programs/extremes:row_extremes", **defines)((classes.blocks,), (BLOCK,), arguments)
     blocks = source.grid(len(classes.first_part), BLOCK)
     source.kernel("programs/extremes:finish_extremes", **defines)((blocks,), (BLOCK,), arguments)

@@ -74,6 +74,7 @@ class PathSearch:
         self._paths[own[frontier.rows[columns[0]]], columns[1]] = 1.0
         seen[frontier.rows] |= frontier.masks[:, 0]
         left = int(into.lengths[seen != ALL_BITS].sum())
+        block_sources = betweenness.Sources(own, into.at.reshape(-1), self._paths)
         levels: list[SourceFrontier] = []
         while True:
             count = np.array([len(frontier)], np.uint32)
@@ -86,7 +87,7 @@ class PathSearch:
             if rows is None:
                 rows = np.flatnonzero(seen != ALL_BITS).astype(np.int32)
             into.entries += int(into.lengths[rows].sum())
-            fresh = betweenness.path_counts(into.rows, rows, own, into.at.reshape(-1), seen, self._paths)
+            fresh = betweenness.path_counts(into.rows, rows, seen, block_sources)
             into.clear(positions)
             new = fresh != 0
             frontier = SourceFrontier(rows[new], fresh[new].reshape(-1, 1))
@@ -99,6 +100,7 @@ class PathSearch:
         own = out.mirrors.own
         if self._shares is not self._paths:
             self._shares[own] = self._paths[self.into.mirrors.own]
+        sources = betweenness.Sources(own, out.at.reshape(-1), self._shares)
         closed = np.full((self.block.rows.rows, 1), ALL_BITS)
         positions = np.empty(0, np.int32)
         for level in reversed(levels[1:]):
@@ -109,17 +111,8 @@ class PathSearch:
                 reads[slice(None) if rows is None else np.searchsorted(level.rows, rows)] = True
                 closed[level.rows] = ALL_BITS
             out.entries += int(out.lengths[level.rows[reads]].sum())
-            betweenness.path_dependencies(
-                out.rows,
-                level.rows,
-                level.masks.reshape(-1),
-                reads,
-                own,
-                out.at.reshape(-1),
-                self._shares,
-                found.score,
-                found.squares,
-            )
+            rows_of_level = betweenness.LevelRows(level.rows, level.masks.reshape(-1), reads)
+            betweenness.path_dependencies(out.rows, rows_of_level, sources, found.score, found.squares)
             out.clear(positions)
             if level is not levels[1]:
                 packets = out.mirrors.exchange(NO_WORDS, out.packets(level, self._shares))

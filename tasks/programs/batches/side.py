@@ -52,7 +52,6 @@ class Side:
         self.entries = 0
         """Entries of rows that were read."""
         self._marked = np.zeros(block.rows.rows, np.bool_)
-        self._found = np.empty(block.rows.rows, np.int32)
 
     def packets(self, frontier: SourceFrontier, values: NDArray[np.float64] | None = None) -> list[Words]:
         """[groups] the messages with the words that each group needs, and the `values` [sources, columns] at their
@@ -111,7 +110,7 @@ class Side:
         if MARK_FACTOR * pushed >= left:
             return None
         self.entries += pushed
-        return searches.reached_rows(self.transposed, positions, self.at, closed, self._marked, self._found)
+        return searches.reached_rows(self.transposed, positions, self.at, closed, self._marked)
 
 
 def sides_of(block: GraphBlock, home: Partitioner, carrier: Carrier, words: int) -> tuple[Side, Side]:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ....kernels.graph import RankState
 from ....kernels.pagerank import ranks
 from ....kernels.programs import next_ranks, rank_shares
 from ...verify.program_checks import CheckByArcs, check_pagerank
@@ -156,14 +157,17 @@ class _UniformRanks:
 
     def emit(self, v: Vertices) -> Array:
         if self._shared != v.step:
-            rank_shares(v.rank, self._degree, self._shares)
+            rank_shares(self._with(v.rank))
         return self._shares
+
+    def _with(self, rank: Array) -> RankState:
+        return RankState(rank, self._degree, self._moved, self._shares)
 
     def totals(self, v: Vertices) -> State:
         return {"dangling": v.rank[self._sinks]}
 
     def apply(self, v: Vertices, got: Array, t: Totals, state: State, rows: None) -> Array:
         restarts = (1 - self._damping + self._damping * t.dangling) * (1 / max(v.total, 1))
-        next_ranks(got, self._damping, restarts, self._degree, state["rank"], self._moved, self._shares)
+        next_ranks(got, self._damping, restarts, self._with(state["rank"]))
         self._shared = v.step + 1
         return self._moved
