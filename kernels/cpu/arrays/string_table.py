@@ -7,6 +7,7 @@ plus one. So a string is compared by its bytes with few others than its equal.
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +171,7 @@ class StringTable:
         return ends, self._content[: int(ends[-1])]
 
 
-def _with_room(array: NDArray[np.generic], used: int, more: int) -> NDArray:
+def _with_room(array: NDArray[np.generic], used: int, more: int) -> NDArray[Any]:
     """The array with room for `more` elements behind those that are used."""
     if used + more <= len(array):
         return array
