@@ -99,24 +99,10 @@ def open_source(
         _refuse_weights(heads, ends, form.weights.column)
     prefixes = _id_prefixes(ends) if form.bipartite == "prefix" else None
     ids_are_text = prefixes is not None or not pa.types.is_integer(common)
-    files = tuple(
-        SourceFile(
-            head.path,
-            head.bytes,
-            head.row_groups,
-            head.version,
-            _id_bytes(heads, head, ends, prefixes) if ids_are_text else (),
-            head.spans,
-            head.names if is_text(files_found.format) else (),
-            constants,
-            head.matrix,
-            "\n" if head.text is None else head.text.line_end,
-        )
-        for head, constants in zip(heads, pruned.constants, strict=True)
-    )
+    id_bytes = [_id_bytes(heads, head, ends, prefixes) if ids_are_text else () for head in heads]
     return Source(
         path,
-        files,
+        _source_files(files_found.format, heads, id_bytes, pruned.constants),
         source_column,
         target_column,
         common if prefixes is None else pa.string(),
@@ -133,6 +119,27 @@ def open_source(
         weights=form.weights,
         prefixes=prefixes,
         notes=(*_guess_notes(heads, ends, form), *notes),
+    )
+
+
+def _source_files(
+    format: str, heads: Sequence[Head], id_bytes: Sequence[tuple[int, ...]], constants: Sequence[Mapping[str, Any]]
+) -> tuple[SourceFile, ...]:
+    """The files to read; all arguments but the format are [files]."""
+    return tuple(
+        SourceFile(
+            head.path,
+            head.bytes,
+            head.row_groups,
+            head.version,
+            id_bytes_of_file,
+            head.spans,
+            head.names if is_text(format) else (),
+            constants_of_file,
+            head.matrix,
+            "\n" if head.text is None else head.text.line_end,
+        )
+        for head, id_bytes_of_file, constants_of_file in zip(heads, id_bytes, constants, strict=True)
     )
 
 

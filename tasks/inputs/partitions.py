@@ -9,6 +9,7 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 from urllib.parse import unquote
 
@@ -152,27 +153,38 @@ def prune_files(found: FoundFiles, condition: Condition | None, live: LiveFiles 
     """
     if condition is None or (live is not None and live.table.format == "iceberg"):
         return PrunedFiles(tuple(found.paths), ({},) * len(found.paths), {}, 0)
-    named = {column.name for column in condition.columns}
-    if live is not None:
-        named = {name for name in named if name in live.columns and not live.columns[name].in_files}
+    named = _names_in_paths(condition, live)
     in_paths = [texts_of_path(found.root, path) for path in found.paths]
     texts = [{name: text for name, text in own.items() if name in named} for own in in_paths]
     types = partition_types(texts, condition)
     others = tuple(dict.fromkeys(name for own in in_paths for name in own if name not in named))
     if not types:
         return PrunedFiles(tuple(found.paths), ({},) * len(found.paths), {}, 0, others)
-    known: dict[tuple[tuple[str, str | None], ...], bool] = {}
-    paths, constants = [], []
-    for path, own in zip(found.paths, texts, strict=True):
-        values = partition_values(own, types)
-        key = tuple(sorted(own.items()))
-        if key not in known:
-            known[key] = cannot_match(condition, types, values)
-        if not known[key]:
-            paths.append(path)
-            constants.append(values)
+    may_match = _may_match(condition, types, texts)
+    paths = tuple(compress(found.paths, may_match))
     if not paths:
         raise InputError(
             f"input.where selects no file: no folder of the {len(found.paths):,} files matches {condition.text}"
         )
-    return PrunedFiles(tuple(paths), tuple(constants), types, len(found.paths) - len(paths), others)
+    constants = tuple(partition_values(own, types) for own in compress(texts, may_match))
+    return PrunedFiles(paths, constants, types, len(found.paths) - len(paths), others)
+
+
+def _names_in_paths(condition: Condition, live: LiveFiles | None) -> set[str]:
+    """The columns of the condition that may have their values in paths."""
+    named = {column.name for column in condition.columns}
+    if live is None:
+        return named
+    return {name for name in named if name in live.columns and not live.columns[name].in_files}
+
+
+def _may_match(
+    condition: Condition, types: Mapping[str, pa.DataType], texts: Sequence[Mapping[str, str | None]]
+) -> list[bool]:
+    """[files] whether rows of a file with these values may match. Files with equal values are looked at once."""
+    keys = [tuple(sorted(own.items())) for own in texts]
+    known = {
+        key: not cannot_match(condition, types, partition_values(own, types))
+        for key, own in dict(zip(keys, texts, strict=True)).items()
+    }
+    return [known[key] for key in keys]

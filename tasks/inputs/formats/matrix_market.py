@@ -82,23 +82,13 @@ def read_matrix_head(file: Any, path: str, size: int) -> Matrix:
             or f"{path} is no Matrix Market file: its first line is not like "
             "%%MatrixMarket matrix coordinate real general; add that line, or name another --input-format"
         )
-    at, sizes, lines = mark, b"", 0
-    while not sizes:
-        end = head.find(b"\n", at) + 1
-        if not end and (not whole or at >= len(head)):
-            raise InputError(f"{path} has no line with the numbers of rows, columns and entries: write it again")
-        line, at, lines = head[at : end or len(head)].strip(), end or len(head), lines + 1
-        if lines == 1:
-            field, symmetry = _kind(path, line)
-        elif not line.startswith(b"%"):
-            sizes = line
-    found = [int(number) for number in sizes.split() if number.isdigit() and len(number) < 20]
-    if len(found) != 3 or len(sizes.split()) != 3 or max(found) > _MOST:
-        raise InputError(
-            f"{path}: line {lines:,} has {_shown(sizes)}, but the numbers of rows, columns and entries stand there "
-            "in a Matrix Market file: correct it"
-        )
-    rows, columns, entries = found
+    at, lines = _line_end(path, head, mark, whole), 1
+    field, symmetry = _kind(path, head[mark:at].strip())
+    line = b""
+    while not line or line.startswith(b"%"):
+        start, at, lines = at, _line_end(path, head, at, whole), lines + 1
+        line = head[start:at].strip()
+    rows, columns, entries = _sizes(path, line, lines)
     matrix = Matrix(rows, columns, entries, field != "pattern", symmetry == "symmetric", at, lines + 1)
     if whole:
         there = sum(1 for line in head[at:].split(b"\n") if line.strip())
@@ -109,6 +99,27 @@ def read_matrix_head(file: Any, path: str, size: int) -> Matrix:
             "short; write it again"
         )
     return matrix
+
+
+def _line_end(path: str, head: bytes, start: int, whole: bool) -> int:
+    """The end of the line that begins at `start`. Raises InputError if it is not within the head."""
+    end = head.find(b"\n", start) + 1
+    if not end and (not whole or start >= len(head)):
+        raise InputError(f"{path} has no line with the numbers of rows, columns and entries: write it again")
+    return end or len(head)
+
+
+def _sizes(path: str, line: bytes, number: int) -> tuple[int, int, int]:
+    """The numbers of rows, columns and entries, which the line with this `number` has. Raises InputError."""
+    words = line.split()
+    sizes = [int(word) for word in words if word.isdigit() and len(word) < 20]
+    if len(sizes) != 3 or len(words) != 3 or max(sizes) > _MOST:
+        raise InputError(
+            f"{path}: line {number:,} has {_shown(line)}, but the numbers of rows, columns and entries stand there "
+            "in a Matrix Market file: correct it"
+        )
+    rows, columns, entries = sizes
+    return rows, columns, entries
 
 
 def _kind(path: str, line: bytes) -> tuple[str, str]:

@@ -6,9 +6,10 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from .input_format import compression_of, format_of_bytes, suffix_of
 
@@ -247,31 +248,57 @@ def _is_metis(head: bytes, whole: bool) -> bool:
     """Whether the lines are what METIS demands: the numbers of vertices and edges, and then the neighbours of each
     vertex, which name each other. A table is never taken for it: all its lines have equally many fields.
     """
-    lines = (line for line in io.BytesIO(head) if not line.startswith(b"%"))
-    sizes = next(lines, b"").split()
-    if not _METIS_SIZES.fullmatch(b" ".join(sizes)):
+    rows = _metis_rows(head, whole)
+    sizes = _metis_sizes(next(rows, []))
+    if sizes is None or (near := _metis_neighbours(rows, sizes)) is None:
         return False
-    vertices, edges, kind, weights = (int(size) for size in (*sizes, *(b"0", b"1")[len(sizes) - 2 :]))
-    if kind not in _METIS_KINDS:
-        return False
-    first, step = kind // 100 + (weights if kind // 10 % 10 else 0), 1 + kind % 10
-    near: list[set[int]] = []
-    widths = {len(sizes)}
-    for vertex, line in enumerate(lines, 1):
-        if not whole and not line.endswith(b"\n"):
-            break  # it is cut off
-        row = line.split()
-        if vertex > vertices and not row:
-            continue
-        own = {int(field) if field.isdigit() and len(field) < 20 else 0 for field in row[first::step]}
-        if vertex > vertices or vertex in own or not all(0 < other <= vertices for other in own):
-            return False
-        if any(vertex not in near[other - 1] for other in own if other < vertex):
-            return False
-        near.append(own)
-        widths.add(len(row) or len(sizes))
     if any(other <= len(near) and vertex not in near[other - 1] for vertex, own in enumerate(near, 1) for other in own):
         return False
-    if whole and (vertices - len(near) > 1 or sum(map(len, near)) != 2 * edges):
+    if whole and (sizes.vertices - len(near) > 1 or sum(map(len, near)) != 2 * sizes.edges):
         return False
-    return len(widths) > 1
+    return len({len(row) for row in _metis_rows(head, whole) if row}) > 1
+
+
+class _MetisSizes(NamedTuple):
+    """What the first line of a METIS file says."""
+
+    vertices: int
+    edges: int
+    neighbours: slice
+    """The fields of each further line that name neighbours; the others are sizes and weights."""
+
+
+def _metis_rows(head: bytes, whole: bool) -> Iterator[list[bytes]]:
+    """The fields of each line that is no comment and, unless the head is the `whole` file, not cut off."""
+    for line in io.BytesIO(head):
+        if not line.startswith(b"%") and (whole or line.endswith(b"\n")):
+            yield line.split()
+
+
+def _metis_sizes(row: Sequence[bytes]) -> _MetisSizes | None:
+    if not _METIS_SIZES.fullmatch(b" ".join(row)):
+        return None
+    vertices, edges, kind, weights = (int(size) for size in (*row, *(b"0", b"1")[len(row) - 2 :]))
+    if kind not in _METIS_KINDS:
+        return None
+    first, step = kind // 100 + (weights if kind // 10 % 10 else 0), 1 + kind % 10
+    return _MetisSizes(vertices, edges, slice(first, None, step))
+
+
+def _metis_neighbours(rows: Iterable[Sequence[bytes]], sizes: _MetisSizes) -> list[set[int]] | None:
+    """[rows] the neighbours of each vertex. None for rows without a vertex, for neighbours that are none, and for a
+    vertex that an earlier one does not name as its neighbour.
+    """
+    near: list[set[int]] = []
+    for vertex, row in enumerate(rows, 1):
+        if vertex > sizes.vertices:
+            if row:
+                return None
+            continue
+        own = {int(field) if field.isdigit() and len(field) < 20 else 0 for field in row[sizes.neighbours]}
+        if vertex in own or not all(0 < other <= sizes.vertices for other in own):
+            return None
+        if any(vertex not in near[other - 1] for other in own if other < vertex):
+            return None
+        near.append(own)
+    return near
