@@ -157,77 +157,126 @@ def has_windows(program: Program) -> bool:
 
 def check_declaration(program: Program | EdgeProgram) -> None:
     """Raises ProgramError if a program lacks an attribute, or has attributes that cannot be combined."""
-
-    def refuse(what: str) -> NoReturn:
-        raise ProgramError(f"program {name_of(program)}: {what}")
-
-    edges = getattr(program, "edges", None)
-    if not isinstance(edges, Mapping) or not (edges or isinstance(program, Program)):
-        refuse('`edges` is not set: give the columns and their types, such as edges = {"likeness": "float64"}')
-    for name, kind in edges.items():
-        if kind not in KINDS or kind == "id":
-            refuse(f"`edges` has {name!r} of type {kind!r}, not one of {', '.join(list(KINDS)[:-1])}")
+    _check_edges(program)
     if isinstance(program, EdgeProgram):
         return
-    if edges and not _defines(program, "of_edges"):
-        refuse("`edges` is set, and `of_edges` is not defined")
-    state, combine = getattr(program, "state", None), getattr(program, "combine", None)
+    if program.edges and not _defines(program, "of_edges"):
+        _refuse(program, "`edges` is set, and `of_edges` is not defined")
+    _check_state(program)
+    _check_choices(program)
+    _check_weights(program)
+    _check_combine(program)
+    _check_where_values_go(program)
+    _check_bound(program)
+    _check_order(program)
+
+
+def _refuse(program: Program | EdgeProgram, what: str) -> NoReturn:
+    raise ProgramError(f"program {name_of(program)}: {what}")
+
+
+def _check_edges(program: Program | EdgeProgram) -> None:
+    """The columns of edges that the program gives."""
+    edges = getattr(program, "edges", None)
+    if not isinstance(edges, Mapping) or not (edges or isinstance(program, Program)):
+        _refuse(
+            program, '`edges` is not set: give the columns and their types, such as edges = {"likeness": "float64"}'
+        )
+    for name, kind in edges.items():
+        if kind not in KINDS or kind == "id":
+            _refuse(program, f"`edges` has {name!r} of type {kind!r}, not one of {', '.join(list(KINDS)[:-1])}")
+
+
+def _check_state(program: Program) -> None:
+    """The names and types of the arrays of vertices."""
+    state = getattr(program, "state", None)
     if not isinstance(state, Mapping) or not state:
-        refuse('`state` is not set: give the arrays and their types, such as state = {"rank": "float64"}')
+        _refuse(program, '`state` is not set: give the arrays and their types, such as state = {"rank": "float64"}')
     for array, kind in state.items():
         if kind not in KINDS:
-            refuse(f"`state` has {array!r} of type {kind!r}, not one of {', '.join(KINDS)}")
+            _refuse(program, f"`state` has {array!r} of type {kind!r}, not one of {', '.join(KINDS)}")
         if array.startswith("_") or array in ("number", "in_degree", "out_degree", "out_weight", "total", "step"):
-            refuse(f"`state` cannot have an array with the name {array!r}")
-        if edges and array == "degree":
-            refuse("`state` cannot have an array with the name 'degree', which `of_edges` has")
+            _refuse(program, f"`state` cannot have an array with the name {array!r}")
+        if program.edges and array == "degree":
+            _refuse(program, "`state` cannot have an array with the name 'degree', which `of_edges` has")
     if unknown := [array for array in program.constant if array not in state]:
-        refuse(f"`constant` has {unknown[0]!r}, which is not in `state`")
+        _refuse(program, f"`constant` has {unknown[0]!r}, which is not in `state`")
+
+
+def _check_choices(program: Program) -> None:
+    """The attributes that take one of a few values."""
     for attribute, value, known in (
-        ("combine", combine, get_args(Combine)),
+        ("combine", getattr(program, "combine", None), get_args(Combine)),
         ("view", program.view, get_args(View)),
         ("along", program.along, ("", "add", "multiply")),
         ("senders", program.senders, ("all", "changed")),
     ):
         if value not in known:
-            refuse(f"`{attribute}` is {value!r}, not one of {', '.join(repr(one) for one in known)}")
+            _refuse(program, f"`{attribute}` is {value!r}, not one of {', '.join(repr(one) for one in known)}")
+
+
+def _check_weights(program: Program) -> None:
     if program.by_support and not (program.along or program.weighs or has_messages(program)):
-        refuse("`by_support` is set, and no weight is used: define `message`, `along` or `weighs`")
-    if program.along and combine not in ALONG:
-        refuse(f"`along` is {program.along!r}, which is not for combine {combine!r}")
+        _refuse(program, "`by_support` is set, and no weight is used: define `message`, `along` or `weighs`")
+    if program.along and program.combine not in ALONG:
+        _refuse(program, f"`along` is {program.along!r}, which is not for combine {program.combine!r}")
+
+
+def _check_combine(program: Program) -> None:
+    """What each way to combine values needs."""
+    combine = program.combine
     if program.senders == "changed" and combine not in BY_CHANGED:
-        refuse(f"`senders` is 'changed', but combine {combine!r} needs the values of all vertices")
+        _refuse(program, f"`senders` is 'changed', but combine {combine!r} needs the values of all vertices")
     if combine == "first" and program.senders != "changed":
-        refuse("`combine` is 'first', which needs senders 'changed'")
+        _refuse(program, "`combine` is 'first', which needs senders 'changed'")
     if combine == "links" and program.view != "either":
-        refuse(f"`combine` is 'links', which is for view 'either', not {program.view!r}")
+        _refuse(program, f"`combine` is 'links', which is for view 'either', not {program.view!r}")
     if combine == "top" and program.k < 1:
-        refuse(f"`k` is {program.k}, not at least 1")
+        _refuse(program, f"`k` is {program.k}, not at least 1")
     if has_messages(program) and (program.along or combine in ("first", "links")):
-        refuse(f"`message` is defined, which is not for combine {combine!r} with along {program.along!r}")
+        _refuse(program, f"`message` is defined, which is not for combine {combine!r} with along {program.along!r}")
+
+
+def _check_where_values_go(program: Program) -> None:
+    """What `alternates` and `spreads`, which change where a superstep takes values, need."""
     if program.alternates and (
-        (program.senders, program.view, program.along) != ("all", "in", "") or has_messages(program) or combine == "top"
+        (program.senders, program.view, program.along) != ("all", "in", "")
+        or has_messages(program)
+        or program.combine == "top"
     ):
-        refuse("`alternates` is for senders 'all' with view 'in', without `along`, `message` and combine 'top'")
-    if program.spreads and (program.senders, combine, program.view) != ("changed", "min", "both"):
-        refuse("`spreads` is for senders 'changed' with combine 'min' and view 'both'")
-    if program.bound and (program.senders != "changed" or combine not in BOUNDED or program.bound not in state):
-        refuse(
+        _refuse(
+            program, "`alternates` is for senders 'all' with view 'in', without `along`, `message` and combine 'top'"
+        )
+    if program.spreads and (program.senders, program.combine, program.view) != ("changed", "min", "both"):
+        _refuse(program, "`spreads` is for senders 'changed' with combine 'min' and view 'both'")
+
+
+def _check_bound(program: Program) -> None:
+    if program.bound and (
+        program.senders != "changed" or program.combine not in BOUNDED or program.bound not in program.state
+    ):
+        _refuse(
+            program,
             f"`bound` is {program.bound!r}, which must name an array of `state`, for senders 'changed' with combine "
-            "'min', 'max' or 'argmin'"
+            "'min', 'max' or 'argmin'",
         )
     if program.bound and (program.spreads or has_messages(program)):
-        refuse("`bound` is not for programs that spread, or define `message`")
+        _refuse(program, "`bound` is not for programs that spread, or define `message`")
+
+
+def _check_order(program: Program) -> None:
+    """What `window` and `monotone`, which change the order in which vertices send, need."""
     if has_windows(program) and (not program.monotone or type(program).priority is Program.priority):
-        refuse("`window` is for `monotone` programs that define `priority`")
+        _refuse(program, "`window` is for `monotone` programs that define `priority`")
     if program.monotone and (
         program.senders != "changed"
-        or combine not in IN_ANY_ORDER
+        or program.combine not in IN_ANY_ORDER
         or program.steps is not None
         or type(program).totals is not Program.totals
     ):
-        refuse(
-            "`monotone` is for senders 'changed' with combine 'min', 'max' or 'hindex', without `totals` and `steps`"
+        _refuse(
+            program,
+            "`monotone` is for senders 'changed' with combine 'min', 'max' or 'hindex', without `totals` and `steps`",
         )
 
 
