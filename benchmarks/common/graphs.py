@@ -33,7 +33,6 @@ import pyarrow.parquet as pq
 from benchmarks import ROOT
 from benchmarks.common.id_rows import id_rows
 from edgemill.tasks import generate
-from edgemill.tasks import generate as graph_kinds
 
 CACHE = Path(tempfile.gettempdir()) / f"edgemill-benchmarks-{os.getuid()}"
 """Default folder of generated graphs."""
@@ -146,8 +145,7 @@ def _long_names(rows: int, length: int, cache: Path) -> Path:
 
 def _generated(cache: Path, files: int, kind: str, **parameters: int | bool) -> Path:
     """The folder of a generated graph. Its name has a hash of the generator, so that old graphs are not used."""
-    code = b"".join(Path(str(module.__file__)).read_bytes() for module in (generate, graph_kinds))
-    version = hashlib.sha256(code).hexdigest()[:8]
+    version = hashlib.sha256(Path(str(generate.__file__)).read_bytes()).hexdigest()[:8]
     folder = cache / "-".join([kind, *map(str, parameters.values()), f"{files}files", version])
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
