@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .backend import Backend, Fixpoint, Mask, Peeling
 from .filters import Changes, Filtering
-from .graph import Adjacency, IntArray, LongArray, Nested, Topology
+from .graph import FROM_THE_START, Adjacency, IntArray, LongArray, Nested, PeelingStart, Topology
 from .runtime import threads
 from .runtime.device import device, finished_to_host, on_host, to_device, to_host, trim
 
@@ -136,24 +136,19 @@ def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
 
 
 def peeling(
-    topology: Topology,
-    count: IntArray,
-    low: IntArray | None = None,
-    level: int = 0,
-    levels: int = 0,
-    higher: Mask | None = None,
+    topology: Topology, count: IntArray, start: PeelingStart = FROM_THE_START, higher: Mask | None = None
 ) -> Peeling:
     """Peel a subgraph whose edges have `count` int32 [edges] triangles.
 
     Call `advance()` while `left`, the number of remaining edges, is not 0: it removes the edges of the next level, or
     of several levels. After each call `low` int32 [edges] is λ of the removed edges, `count` the remaining triangles of
     the others (negative for removed edges), `level` the next level and `levels` the number of levels that had edges.
-    Another peeling that gets these four continues from there.
+    Another peeling that gets these four, the last three as its `start`, continues from there.
 
     With `higher` [edges] the others are a band of levels, whose counts are those at `level`. The edges of higher bands
     remain, `left` and `low` are without them, and their counts are not read.
     """
-    return _backend(topology.low).Peeling(topology, count, low, level, levels, higher)
+    return _backend(topology.low).Peeling(topology, count, start, higher)
 
 
 def filtering(topology: Topology, count: IntArray, rows: Any = None) -> Filtering:

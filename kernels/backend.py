@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .filters import Changes, Filtering, Words
-from .graph import IntArray, LongArray, Nested, Topology
+from .graph import FROM_THE_START, IntArray, LongArray, Nested, PeelingStart, Topology
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
@@ -76,9 +76,7 @@ class Backend(Protocol):
         self,
         topology: Topology,
         count: IntArray,
-        low: IntArray | None = None,
-        level: int = 0,
-        levels: int = 0,
+        start: PeelingStart = FROM_THE_START,
         higher: Mask | None = None,
     ) -> Peeling: ...
 

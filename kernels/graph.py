@@ -106,6 +106,20 @@ class Nested(SizedArrays):
         return len(self.level)
 
 
+class PeelingStart(NamedTuple):
+    """Where a peeling starts: at a level with all edges, or where another peeling has ended."""
+
+    low: IntArray | None = None
+    """[edges] λ of the edges that the other one has removed; None if there is none."""
+    level: int = 0
+    """The first level to peel."""
+    levels: int = 0
+    """The number of earlier levels that had edges."""
+
+
+FROM_THE_START = PeelingStart()
+
+
 ALONG = {"": 0, "add": 1, "multiply": 2}
 """How an edge changes a value: not at all, by adding its weight, by multiplying with its weight."""
 

@@ -341,11 +341,13 @@ def _numbered(
 
 
 @cached_njit(parallel=True)
-def _containing(low, high, level, of_vertex, ancestors, found):
+def _containing(low, high, level, of_vertex, ancestors):
     levels, up, far = ancestors
+    component = np.empty(level.size, np.int32)
     for e in prange(level.size):
         ends = np.uintp(of_vertex[np.uintp(low[e])]), np.uintp(of_vertex[np.uintp(high[e])])
-        found[e] = _component(*ends, level[e], levels, up, far)
+        component[e] = _component(*ends, level[e], levels, up, far)
+    return component
 
 
 def containing(
@@ -356,9 +358,8 @@ def containing(
     `of_vertex`, `levels` and `parent` are `vertex`, `level` and `parent` of a `Nested`. The ends must be in a component
     of that level.
     """
-    found = np.empty(len(level), np.int32)
-    _containing(low, high, level, of_vertex, _ancestors(levels, parent), found)
-    return found
+    component: IntArray = _containing(low, high, level, of_vertex, _ancestors(levels, parent))
+    return component
 
 
 @cached_njit

@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..graph import GONE, Topology
+from ..graph import FROM_THE_START, GONE, PeelingStart, Topology
 from .adjacency import HashedRows, adjacency, trim
 from .arrays.indexing import total
 from .arrays.transfer import wait_for
@@ -58,9 +58,10 @@ class Peeling:
     """
 
     def __init__(
-        self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0, higher: Any = None
+        self, topology: Topology, count: Any, start: PeelingStart = FROM_THE_START, higher: Any = None
     ) -> None:
-        self.level, self.levels = level, levels
+        low: Any = start.low
+        self.level, self.levels = start.level, start.levels
         self._higher = 0
         if higher is not None:
             self._higher = total(higher)

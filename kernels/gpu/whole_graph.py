@@ -14,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..graph import GONE, MAX_LOCAL_EDGES, Topology
+from ..graph import FROM_THE_START, GONE, MAX_LOCAL_EDGES, PeelingStart, Topology
 from . import compact_rows
 from .arrays.indexing import total
 from .arrays.transfer import wait_for
@@ -60,20 +60,18 @@ class WholePeeling:
         offsets: Any,
         high: Any,
         count: Any,
-        low: Any = None,
-        level: int = 0,
-        levels: int = 0,
+        start: PeelingStart = FROM_THE_START,
         most_plain: int | None = None,
     ) -> None:
-        """`offsets` int64 [vertices + 1] and `high` int32 [edges] are the graph; `count` to `levels` are as in
+        """`offsets` int64 [vertices + 1] and `high` int32 [edges] are the graph; `count` and `start` are as in
         `kernels.peeling`. Plain rows get `most_plain` edges at most, or as many as fit.
 
         An edge without triangles has λ 0 and is not counted by `left`.
         """
         self._offsets, self._high = offsets, high
         self.left = sum(total(near(count[part]) > 0) for part in _parts(len(count)))
-        self.level = level
-        self.levels = levels
+        low: Any = start.low
+        self.level, self.levels = start.level, start.levels
         self._compact: _CompactPhase | None = None
         self._plain: Peeling | None = None
         self._most_plain = MAX_LOCAL_EDGES if most_plain is None else most_plain
@@ -186,7 +184,7 @@ class WholePeeling:
             stay += part.start
             low[there] = cupy.searchsorted(self._offsets, stay, side="right") - 1
         topology = Topology(low, high, len(self._offsets) - 1)
-        self._plain = Peeling(topology, count, None, self.level, self.levels)
+        self._plain = Peeling(topology, count, PeelingStart(None, self.level, self.levels))
 
 
 class _CompactPhase:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import IntArray, Topology
+from ...kernels.graph import IntArray, PeelingStart, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..bound.intervals import Intervals, intervals
 from ..device import MemorySpace, move_arrays, place_like
@@ -142,7 +142,7 @@ def peel_band(
     kept = kernels.nonzero(bands.band >= band)
     part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
     higher = kernels.take(bands.band, kept) > band
-    peeling = kernels.peeling(part, kernels.take(bands.start, kept), None, first, 0, higher)
+    peeling = kernels.peeling(part, kernels.take(bands.start, kept), PeelingStart(level=first), higher)
     while peeling.left:
         peeling.advance()
         if progress is not None:

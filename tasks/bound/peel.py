@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.graph import FROM_THE_START, PeelingStart
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..graph import Subgraph, WholeGraph, build_subgraph, count_triangles
@@ -97,8 +98,7 @@ def peel(
     if record and before is None and isinstance(graph, Subgraph) and kernels.on_host(graph.support):
         return _recorded(graph, seconds, progress)
     deadline = None if seconds is None else time.monotonic() + seconds
-    state = () if before is None else (before.count, before.low, before.level, before.levels)
-    peeling = _start(graph, state, most_plain)
+    peeling = _start(graph, before, most_plain)
     for _ in _levels(peeling, deadline, progress):
         pass
     return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left)
@@ -129,13 +129,14 @@ def _levels(peeling: Any, deadline: float | None, progress: Callable[[int, int],
             break
 
 
-def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int | None) -> Any:
+def _start(graph: Subgraph | WholeGraph, before: Peeled | None, most_plain: int | None) -> Any:
+    start = FROM_THE_START if before is None else PeelingStart(before.low, before.level, before.levels)
     if isinstance(graph, WholeGraph):
         from ...kernels.gpu.whole_graph import WholePeeling  # on GPUs alone; imports CuPy
 
-        count, low, level, levels = state or (graph.support, None, 0, 0)
-        return WholePeeling(graph.offsets, graph.high, count, low, level, levels, most_plain)
-    return kernels.peeling(graph.topology, *(state or (graph.first_counts(),)))
+        count = graph.support if before is None else before.count
+        return WholePeeling(graph.offsets, graph.high, count, start, most_plain)
+    return kernels.peeling(graph.topology, graph.first_counts() if before is None else before.count, start)
 
 
 def peel_intervals(graph: Subgraph | WholeGraph, peeled: Peeled) -> Intervals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import Adjacency, IntArray, Topology
+from ...graph import FROM_THE_START, Adjacency, IntArray, PeelingStart, Topology
 from ..adjacency import adjacency, compact
 from ..arrays.indexing import copied
 from .cascade import HIGHER, REMOVED, Cascade, set_to
@@ -22,20 +22,18 @@ class Peeling:
         self,
         topology: Topology,
         count: IntArray,
-        low: IntArray | None = None,
-        level: int = 0,
-        levels: int = 0,
+        start: PeelingStart = FROM_THE_START,
         higher: NDArray[np.bool_] | None = None,
     ) -> None:
         self.count = copied(count)
-        self.low = np.zeros(topology.edges, np.int32) if low is None else copied(low)
+        self.low = np.zeros(topology.edges, np.int32) if start.low is None else copied(start.low)
         self.left = topology.edges
-        self.level, self.levels = level, levels
+        self.level, self.levels = start.level, start.levels
         self.removed = np.zeros(0, np.int32)
         """Edges that the last `advance` removed, in the order in which they fell."""
         state = np.zeros(topology.edges, np.int8)
         rows = adjacency(topology)
-        if low is not None:
+        if start.low is not None:
             state[self.count < 0] = REMOVED
             self.left = int(np.count_nonzero(state == 0))
             rows = compact(rows, not_removed(state))
