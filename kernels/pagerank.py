@@ -20,7 +20,8 @@ NEAR = 16
 
 
 class Supersteps(Protocol):
-    """Ranks, at first equal, and what supersteps need, selected by array type: `cpu.alone.ranks`, `gpu.programs.ranks`.
+    """Ranks, at first equal, and what supersteps need. The array type selects `cpu.programs.pagerank` or
+    `gpu.programs.pagerank`.
 
     It is made from rows and `degree` [vertices], numbers of out-edges.
     """

@@ -42,7 +42,7 @@ class Device:
     missing: str
     """Why no GPU can be used, and what to do; empty if one can be used."""
     machine: str = ""
-    """The machine of the GPU; see `peers.machine_id`."""
+    """The machine of the GPU; see `kernels.gpu_shards.machine_id`."""
     bus: str = ""
     """The GPU's address on the machine's PCI bus, which is unique on the machine."""
 
@@ -192,7 +192,7 @@ def free_bytes() -> int:
 
 
 def pooled_memory() -> AbstractContextManager[None]:
-    """Within the context this thread's GPU arrays come from a memory pool; see `gpu.runtime.pooled_memory`.
+    """Within the context this thread's GPU arrays come from a memory pool; see `gpu.runtime.memory`.
 
     Does nothing in a process that has not called `device`, or that has no GPU.
     """

@@ -85,7 +85,7 @@ def halve_bands(
     """Halve the band with most edges, until each has one level: `most` times at most, and until `seconds` have passed.
 
     In each pass of a filter every worker removes its share of the edges; `sums` adds up over all workers, None for one
-    alone. Raises as `Sums.add`.
+    alone. Raises as `WorkerSums.add`.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     halves = replace(before, first=before.first.copy(), start=before.start.copy(), stop=before.stop.copy())

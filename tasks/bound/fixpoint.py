@@ -63,7 +63,7 @@ def lower_bounds(
     """Iterate until no bound can be lowered: for `most` iterations at most, and until `seconds` have passed.
 
     In an iteration each worker evaluates its share of the active edges, and tells which bounds fell and which edges
-    that concerns; `sums` adds up over all workers, None for one alone. Raises as `Sums.add`.
+    that concerns; `sums` adds up over all workers, None for one alone. Raises as `WorkerSums.add`.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     bound, active, by_one = before.bound.copy(), before.active, operator == "tridn"

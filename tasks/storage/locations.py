@@ -82,7 +82,7 @@ def tidy_path(path: str) -> str:
 def location_of(location: str) -> Location:
     """The location of a path or URL. For a chain, such as `simplecache::s3://…`, that of its last part.
 
-    Raises UsageError as `normal` does.
+    Raises UsageError as `normalized` does.
     """
     url = normalized(location)
     if "::" in url:

@@ -19,7 +19,6 @@ from ...graph import KEY_BITS, AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from ..arrays.indexing import count_below, nonzero
 
-"""Edges of one step of a parallel pass."""
 FEW = 16
 """Edges are searched for one by one if the others are this many times as many; else both are merged."""
 

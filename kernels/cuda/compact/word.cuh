@@ -9,7 +9,7 @@
 // keeper     KEEPER + the whole count
 // reporter   REPORTER: the other entry keeps the count
 // locked     LOCKED, in the entry of the lower end, while one thread changes both
-// leaves     LEAVES + the round in which the edge leaves, which is its level (see `Starts` in state.cuh)
+// leaves     LEAVES + the round in which the edge leaves, which tells its level (see `starts` in peel.cu)
 // vacant     VACANT, in a slot without an entry
 //
 // Words of entries change their kind only between rounds. So the kind that a thread reads is valid for the whole round.
