@@ -18,10 +18,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...tasks.errors import ClusterLost, UsageError
+from ...tasks.errors import ClusterLost
 from ...tasks.graph import PartitionCounts
 from ...tasks.inputs.sources import Source, SourceFile
-from ...tasks.storage.array_files import DamagedFile, StoredFile
+from ...tasks.storage.array_files import DamagedFile, StoredFile, checkpoint_errors
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
@@ -267,11 +267,8 @@ class Checkpoint:
         """
         self._saves += 1
         folder = f"{name}-{engine.run_id}-{self._saves}"
-        try:
+        with checkpoint_errors(str(self.place)):
             self._files.make(folder)
-        except OSError as error:
-            why = error.strerror or error
-            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path=…") from error
         try:
             tasks = {
                 kind: engine.map(
@@ -286,7 +283,8 @@ class Checkpoint:
             index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
             if keep_before:
                 self._rotate(name)
-            self._files.write(f"{name}.json", seal(index))
+            with checkpoint_errors(str(self.place)):
+                self._files.write(f"{name}.json", seal(index))
             self._costs.written += sum(file["bytes"] for own in files.values() for file in own)
         except BaseException:
             self._files.forget(folder)  # an incomplete checkpoint is useless and may fill the disk

@@ -379,7 +379,7 @@ CODED_ROW_BYTES = 16
 """Memory of a row of string ids that is coded: two positions, twice while those of all parts are joined."""
 DISTINCT_TEXT_BYTES = 60
 """Memory of each distinct string of a block while rows are coded, beside its bytes."""
-SORTED_TEXT_COPIES = 3
+SORTED_TEXT_COPIES = 2.25
 """Copies in memory of the bytes of the distinct strings of a block, when they are sorted."""
 
 
@@ -395,11 +395,12 @@ def row_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
 
 
 def _fetched_bytes(source: Source, graph: GraphEstimate) -> float:
-    """Memory of the strings of the largest row group of Parquet, which are fetched at once."""
+    """Memory of the strings of the largest row group of Parquet, if they are fetched at once."""
     if not source.is_counted:
         return 0.0
     largest = max((rows for file in source.files for rows in file.row_groups), default=0)
-    return min(2 * largest * graph.id_bytes, TEXT_AHEAD_BYTES)
+    text = 2 * largest * graph.id_bytes
+    return text if text <= TEXT_AHEAD_BYTES else 0.0
 
 
 def distinct_ids(graph: GraphEstimate, rows: int) -> float:

@@ -112,7 +112,7 @@ def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringAr
 
     Raises OutOfRoom as `encode` does.
     """
-    texts = DistinctTexts()
+    texts = DistinctTexts(sum(int(np.diff(_bytes(column)[0][[0, -1]])[0]) for column in columns))
     for column in columns:
         texts.add(column)
     return texts.end()
@@ -121,14 +121,14 @@ def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringAr
 class DistinctTexts:
     """The distinct strings of columns that are added one by one, and the columns as positions in them. Mutable.
 
-    It does not keep the columns: it takes a position of 4 bytes a string, and of each distinct string its bytes up to
-    three times and about 60 bytes.
+    It does not keep the columns: it takes a position of 4 bytes a string, and of each distinct string its bytes twice
+    and about 60 bytes. `room` is the most bytes that the distinct strings take, if that is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 0) -> None:
         from ...kernels.cpu.arrays.string_table import StringTable  # loads Numba
 
-        self._table = StringTable()
+        self._table = StringTable(room)
         self._codes: list[NDArray[np.int32]] = []
 
     def add(self, column: pa.LargeStringArray) -> None:

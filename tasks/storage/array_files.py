@@ -191,7 +191,7 @@ def _reading(url: str, options: Mapping[str, Any]) -> Iterator[Any]:
 def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     """Open a new file. A missing folder is not created: it may have been removed with its run."""
     files, path = file_system(url, options)
-    try:
+    with checkpoint_errors(url):
         if type(files) is LocalFileSystem:
             new = open_own(Path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWN_COMPONENTS)
             with open(new, "wb") as file:
@@ -199,6 +199,13 @@ def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
         else:
             with store_errors("write", url), files.open(path, "wb") as file:
                 yield file
+
+
+@contextmanager
+def checkpoint_errors(url: str) -> Iterator[None]:
+    """While a file of a checkpoint is written: OutOfRoom for a full disk, UsageError for other errors of the system."""
+    try:
+        yield
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path=…") from error

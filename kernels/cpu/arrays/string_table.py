@@ -136,13 +136,15 @@ class StringTable:
 
     It takes two to four slots of 8 bytes, an offset of 8 bytes and the bytes of each distinct string. The seed of its
     hashes is random, so that no input is slow by intent. Numbers do not depend on it.
+
+    `room` is the most bytes that the distinct strings take, if that is known. Memory is taken when strings fill it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 0) -> None:
         self._seed = np.uint64(secrets.randbits(64))
         self._slots = np.zeros(LEAST, np.uint64)
         self._ends = np.zeros(LEAST, np.int64)
-        self._content = np.empty(0, np.uint8)
+        self._content = np.empty(room, np.uint8)
         self._count = 0
 
     def __len__(self) -> int:
@@ -154,8 +156,8 @@ class StringTable:
         """
         offsets, content = read_only(offsets, content)
         codes, done = np.empty(len(offsets) - 1, np.int32), 0
-        self._ends = _with_room(self._ends, self._count + 1, len(codes))
-        self._content = _with_room(self._content, int(self._ends[self._count]), int(offsets[-1] - offsets[0]))
+        _make_room(self._ends, self._count + 1, len(codes))
+        _make_room(self._content, int(self._ends[self._count]), int(offsets[-1] - offsets[0]))
         while True:
             done, self._count = _add(
                 offsets, content, codes, done, self._slots, self._ends, self._content, self._count, self._seed
@@ -166,15 +168,14 @@ class StringTable:
             _fill(self._slots, self._ends, self._content, self._count, self._seed)
 
     def strings(self) -> tuple[LongArray, NDArray[np.uint8]]:
-        """The offsets of the distinct strings [strings + 1] and their bytes, in the order of their numbers."""
+        """The offsets of the distinct strings [strings + 1] and their bytes, in the order of their numbers. These are views:
+        add no more strings.
+        """
         ends = self._ends[: self._count + 1]
         return ends, self._content[: int(ends[-1])]
 
 
-def _with_room(array: NDArray[np.generic], used: int, more: int) -> NDArray[Any]:
-    """The array with room for `more` elements behind those that are used."""
-    if used + more <= len(array):
-        return array
-    larger = np.empty(max(used + more, len(array) * 3 // 2), array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def _make_room(array: NDArray[Any], used: int, more: int) -> None:
+    """Enlarge the array for `more` elements behind those that are used, by moving its pages instead of a copy."""
+    if used + more > len(array):
+        array.resize(max(used + more, used + used // 4), refcheck=False)

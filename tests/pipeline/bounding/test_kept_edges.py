@@ -132,7 +132,7 @@ def test_a_run_that_keeps_nothing(ended: Callable[..., list[str]], rows: Path, t
 def test_damage(ended: Callable[..., list[str]], rows: Path, tmp_path: Path, stage: str, kept: str) -> None:
     out = tmp_path / "out"
     ended(stage, rows, out)
-    path = next(place(out).rglob("edges-0.zip" if kept == "edges" else "owned-1.zip"))
+    path = next(place(out).rglob(f"{kept}-0.zip"))
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

@@ -36,8 +36,8 @@ def test_edges_of_groups(groups: int, shards: int) -> None:
     stored = sum(len(own.edges.low) for own in built.groups)
     assert stored == pytest.approx(counted(groups, shards)._stored * EDGES, rel=0.05)
     sent = [
-        group_edges.send_supported_edges(edges, supports, built.assignment)
-        for edges, supports in zip(built.sorted, built.supports, strict=True)
+        group_edges.send_supported_edges(edges, counted, built.assignment)
+        for edges, counted in zip(built.sorted, built.supports, strict=True)
     ]
     arrays = [array for one in sent for part in one.parts.values() for array in vars(part).values()]
     assert sum(array.nbytes for array in arrays) == memory.SENT_BYTES * stored + memory.SENT_ROW_BYTES * EDGES
