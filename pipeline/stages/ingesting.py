@@ -23,11 +23,10 @@ from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.ids.identity import Ids
 from ...tasks.ids.order import fits_table
 from ...tasks.ingest import BucketIds
-from ...tasks.ingest.blocks import BlockEdges
+from ...tasks.ingest.blocks import PART_BYTES, BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.numbering import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
-from ...tasks.ingest.reading import TEXT_AHEAD_BYTES
 from ...tasks.inputs.sources import InputBlock, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
@@ -373,34 +372,29 @@ ROW_BYTES = 50
 """Memory of a row of integer ids while it is read and cleaned, besides that of an idle worker."""
 HASHED_BYTES = 85
 """Additional memory for each distinct id of the block, if the ids are too far apart for a lookup table."""
-TEXT_ROW_BYTES = 75
-"""Memory of a row of string ids while its block is cleaned."""
-CODED_ROW_BYTES = 16
-"""Memory of a row of string ids that is coded: two positions, twice while those of all parts are joined."""
-DISTINCT_TEXT_BYTES = 60
-"""Memory of each distinct string of a block while rows are coded, beside its bytes."""
-SORTED_TEXT_COPIES = 2.25
-"""Copies in memory of the bytes of the distinct strings of a block, when they are sorted."""
+TEXT_ROW_BYTES = 60
+"""Memory of a row of string ids."""
+TEXT_BYTES = 4.5
+"""Additional memory for each byte of an id, for rows that are coded together. Memory holds both ends at least twice."""
+TEXT_KEPT = 3
+"""Copies in memory of the distinct ids of a block while separately coded parts are merged."""
 
 
 def row_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
     """Memory of each row of a block of `rows` rows while it is read and cleaned."""
     if source.kind == "string":
-        distinct = distinct_ids(graph, rows) / max(rows, 1)
-        coding = CODED_ROW_BYTES + distinct * (DISTINCT_TEXT_BYTES + SORTED_TEXT_COPIES * graph.id_bytes)
-        return max(coding, TEXT_ROW_BYTES + distinct * graph.id_bytes) + _fetched_bytes(source, graph) / max(rows, 1)
+        text = 2 * rows * graph.id_bytes
+        distinct = distinct_ids(graph, rows) * graph.id_bytes
+        merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
+        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
     if fits_table(graph.id_span, 2 * rows):
         return ROW_BYTES
     return ROW_BYTES + HASHED_BYTES * distinct_ids(graph, rows) / max(rows, 1)
 
 
-def _fetched_bytes(source: Source, graph: GraphEstimate) -> float:
-    """Memory of the strings of the largest row group of Parquet, if they are fetched at once."""
-    if not source.is_counted:
-        return 0.0
-    largest = max((rows for file in source.files for rows in file.row_groups), default=0)
-    text = 2 * largest * graph.id_bytes
-    return text if text <= TEXT_AHEAD_BYTES else 0.0
+def in_parts(source: Source, graph: GraphEstimate, rows: int) -> bool:
+    """Whether the strings of a block are coded part by part and merged. A process keeps the memory that this frees."""
+    return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
 
 
 def distinct_ids(graph: GraphEstimate, rows: int) -> float:

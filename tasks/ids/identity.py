@@ -112,42 +112,16 @@ def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringAr
 
     Raises OutOfRoom as `encode` does.
     """
-    texts = DistinctTexts(sum(int(np.diff(_bytes(column)[0][[0, -1]])[0]) for column in columns))
-    for column in columns:
-        texts.add(column)
-    return texts.end()
+    from ...kernels.cpu.arrays.strings import sort_strings  # loads Numba
 
-
-class DistinctTexts:
-    """The distinct strings of columns that are added one by one, and the columns as positions in them. Mutable.
-
-    It does not keep the columns: it takes a position of 4 bytes a string, and of each distinct string its bytes twice
-    and about 60 bytes. `room` is the most bytes that the distinct strings take, if that is known.
-    """
-
-    def __init__(self, room: int = 0) -> None:
-        from ...kernels.cpu.arrays.string_table import StringTable  # loads Numba
-
-        self._table = StringTable(room)
-        self._codes: list[NDArray[np.int32]] = []
-
-    def add(self, column: pa.LargeStringArray) -> None:
-        """Append a column. Raises OutOfRoom as `encode` does."""
-        self._codes.append(self._table.add(*_bytes(column)))
-        order.check_codes(len(self._table))
-
-    def end(self) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
-        """The distinct strings, ascending, and each column as positions in them (int32 [strings])."""
-        from ...kernels.cpu.arrays.strings import sort_strings  # loads Numba
-
-        offsets, content = self._table.strings()
-        ascending = sort_strings(offsets, content)
-        texts = pa.LargeStringArray.from_buffers(len(self._table), pa.py_buffer(offsets), pa.py_buffer(content))
-        position = np.empty(len(ascending), np.int32)
-        position[ascending] = np.arange(len(ascending), dtype=np.int32)
-        for code in self._codes:
-            code[:] = position[code]
-        return texts.take(pa.array(ascending)), self._codes
+    texts = pa.concat_arrays(columns)
+    ascending, repeats = sort_strings(*_bytes(texts))
+    first = ~repeats
+    order.check_codes(int(np.count_nonzero(first)))
+    code = np.empty(len(texts), np.int32)
+    code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    sizes = [len(column) for column in columns]
+    return texts.take(pa.array(ascending[first])), np.split(code, np.cumsum(sizes)[:-1])
 
 
 def _bytes(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

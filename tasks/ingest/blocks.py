@@ -1,7 +1,6 @@
 """Read one block of rows and clean it: count and drop self-loops and repeated edges, orient edges by id.
 
-Strings are read part by part, and coded as positions in the distinct strings of the block: no more than a part and the
-distinct strings is in memory.
+Strings are read part by part, and each part is coded as positions in its distinct strings, in bounded memory.
 """
 
 from __future__ import annotations
@@ -17,22 +16,28 @@ from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import identity, order
-from ..ids.identity import DistinctTexts, Ids
+from ..ids.identity import Ids
 from ..inputs.sources import InputBlock, Source
 from .directions import DOWN, UP, distinct_edges
 from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
 from .weights import Weight
 
+PART_BYTES = 2**26
+"""Bytes of text that are buffered before they are coded."""
+
 
 class StringCodes:
     """The distinct strings of the two id columns of a block, and the columns as positions in them. Mutable.
 
-    Takes the memory of `DistinctTexts`.
+    Takes about three bytes of memory for each byte of PART_BYTES, and three for each byte of the distinct strings.
     """
 
     def __init__(self) -> None:
-        self._ids = DistinctTexts()
+        self._parts: list[IdRows] = []
+        self._buffered_bytes = 0
+        self._runs: list[pa.LargeStringArray] = []
+        self._codes: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
         self.left_out = LeftOut()
         """Rows that were left out of the parts added so far."""
         self._weights: list[Weight] = []
@@ -42,8 +47,31 @@ class StringCodes:
         self.left_out += part.left_out
         if part.weight is not None:
             self._weights.append(part.weight)
-        self._ids.add(part.source)
-        self._ids.add(part.target)
+        self._parts.append(part)
+        self._buffered_bytes += part.source.nbytes + part.target.nbytes
+        if self._buffered_bytes >= PART_BYTES:
+            self._code()
+
+    def _code(self) -> None:
+        columns = [part.source for part in self._parts] + [part.target for part in self._parts]
+        half = len(self._parts)
+        self._parts, self._buffered_bytes = [], 0
+        ids, codes = identity.encode_all(columns)
+        del columns
+        if not len(ids):
+            return
+        self._runs.append(ids)
+        self._codes.append((np.concatenate(codes[:half]), np.concatenate(codes[half:])))
+        if sum(run.nbytes for run in self._runs[1:]) > self._runs[0].nbytes:
+            self._merge()
+
+    def _merge(self) -> None:
+        ids, positions = identity.merge(self._runs)
+        columns = (
+            np.concatenate([position[code[end]] for position, code in zip(positions, self._codes, strict=True)])
+            for end in range(2)
+        )
+        self._runs, self._codes = [ids], [(next(columns), next(columns))]
 
     @property
     def weight(self) -> Weight | None:
@@ -52,9 +80,14 @@ class StringCodes:
 
     def end(self) -> tuple[pa.LargeStringArray, NDArray[np.int32], NDArray[np.int32]]:
         """The distinct strings, ascending, and each column as positions in them (int32 [rows])."""
-        ids, codes = self._ids.end()
-        none = np.zeros(0, np.int32)
-        return ids, np.concatenate([none, *codes[::2]]), np.concatenate([none, *codes[1::2]])
+        if self._parts:
+            self._code()
+        if not self._runs:
+            empty = np.zeros(0, np.int32)
+            return identity.no_ids("string"), empty, empty
+        if len(self._runs) > 1:
+            self._merge()
+        return self._runs[0], *self._codes[0]
 
 
 SAMPLES = 256

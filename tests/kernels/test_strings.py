@@ -1,8 +1,7 @@
-"""Sorting of strings, against Python's order of bytes, distinct strings in a table, and hashes of strings."""
+"""Sorting of strings, against Python's order of bytes, and hashes of strings."""
 
 from __future__ import annotations
 
-import itertools
 import uuid
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.arrays.string_table import LEAST, StringTable
 from edgemill.kernels.cpu.arrays.strings import MANY, hash_strings, sort_strings
 
 
@@ -23,14 +21,10 @@ def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 
 def check(texts: list[bytes]) -> None:
-    order = sort_strings(*laid_out(texts)).tolist()
-    assert [texts[i] for i in order] == sorted(texts) and sorted(order) == list(range(len(texts)))
-    codes, distinct = StringTable(), sorted(set(texts))
-    numbers = codes.add(*laid_out(texts))
-    first_seen = list(dict.fromkeys(texts))
-    assert [first_seen[number] for number in numbers.tolist()] == texts and len(codes) == len(distinct)
-    offsets, content = codes.strings()
-    assert [bytes(content[start:stop]) for start, stop in itertools.pairwise(offsets.tolist())] == first_seen
+    order, repeats = sort_strings(*laid_out(texts))
+    found = [texts[i] for i in order.tolist()]
+    assert found == sorted(texts) and sorted(order.tolist()) == list(range(len(texts)))
+    assert repeats.tolist() == [i > 0 and found[i] == found[i - 1] for i in range(len(found))]
 
 
 LETTERS = st.sampled_from([b"", b"\0", b"a", b"\xff", b"abcdefg", b"\0\0\0\0\0\0\0\0"])
@@ -90,26 +84,8 @@ def test_the_strings_of_a_slice() -> None:
     """A slice of an Arrow array: the offsets do not begin at the first byte."""
     texts = pa.array(["z", "b", "a", "b"], pa.large_string())
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[1:5]
-    content = np.frombuffer(texts.buffers()[2], np.uint8)
-    assert sort_strings(offsets, content).tolist()[0] == 1
-    assert StringTable().add(offsets, content).tolist() == [0, 1, 0]
-
-
-def test_a_table_grows_over_several_columns() -> None:
-    """Strings of all lengths around a word; each column has strings that are known and others that are not."""
-    table, known = StringTable(), dict[bytes, int]()
-    for column in range(6):
-        texts = [f"{i:0{i % 37}}".encode() for i in range(1500 * column + 1, 0, -1)]
-        expected = [known.setdefault(text, len(known)) for text in texts]
-        assert table.add(*laid_out(texts)).tolist() == expected
-    assert table.add(*laid_out([])).tolist() == [] and len(table) == len(known) > 4 * LEAST
-
-
-def test_strings_of_the_same_words_are_told_apart() -> None:
-    """The same words in another order, all prefixes, and zeros."""
-    parts = [b"\0" * 8, b"abcdefgh", b"hgfedcba", b"\0"]
-    texts = [b"".join(each) for size in range(4) for each in itertools.product(parts, repeat=size)]
-    check(texts + texts[::-1])
+    order, repeats = sort_strings(offsets, np.frombuffer(texts.buffers()[2], np.uint8))
+    assert (order.tolist()[0], repeats.tolist()) == (1, [False, False, True])
 
 
 @given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))

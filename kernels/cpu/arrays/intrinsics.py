@@ -74,20 +74,6 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def load_word(typing_context: Any, array: Any, index: Any) -> Any:
-    """The eight bytes from `array[index]` on as a uint64, in the order of the processor. `array` is of uint8, and need
-    not be aligned.
-    """
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        struct = context.make_array(sig.args[0])(context, builder, args[0])
-        element = cgutils.get_item_pointer(context, builder, sig.args[0], struct, [args[1]], wraparound=False)
-        return builder.load(builder.bitcast(element, ir.IntType(64).as_pointer()), align=1)
-
-    return types.uint64(array, types.intp), codegen
-
-
-@intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
     """Bits set in a uint64."""
 

@@ -87,7 +87,7 @@ def _compare(offsets, content, one, other, depth):
 
 
 @cached_njit
-def _insert(offsets, content, order, keys, start, stop, depth):
+def _insert(offsets, content, order, keys, repeats, start, stop, depth):
     """Sort a short run by insertion."""
     for i in range(start + 1, stop):
         which, key = order[i], keys[i]
@@ -105,6 +105,9 @@ def _insert(offsets, content, order, keys, start, stop, depth):
             order[j], keys[j] = order[j - 1], before
             j -= 1
         order[j], keys[j] = which, key
+    for i in range(start + 1, stop):
+        if keys[i] == keys[i - 1]:
+            repeats[i] = _ends(keys[i]) or _compare(offsets, content, order[i - 1], order[i], depth + DIGIT) == 0
 
 
 @cached_njit
@@ -140,7 +143,7 @@ def _keys_of(offsets, content, which, depth):
 
 
 @cached_njit
-def _sort_run(offsets, content, order, keys, depth):
+def _sort_run(offsets, content, order, keys, repeats, depth):
     """Sort strings with these keys, which are of the bytes from `depth` on."""
     waiting = np.empty((STACK, 3), np.int64)
     waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, order.size, depth
@@ -150,7 +153,7 @@ def _sort_run(offsets, content, order, keys, depth):
         runs -= 1
         start, stop, depth = waiting[runs, 0], waiting[runs, 1], waiting[runs, 2]
         if stop - start <= FEW:
-            _insert(offsets, content, order, keys, start, stop, depth)
+            _insert(offsets, content, order, keys, repeats, start, stop, depth)
             continue
         quarter = (stop - start) // 4
         pivot = _middle(keys[start + quarter], keys[start + 2 * quarter], keys[start + 3 * quarter])
@@ -168,8 +171,10 @@ def _sort_run(offsets, content, order, keys, depth):
                 order[i], order[above] = order[above], order[i]
             else:
                 i += 1
-        sizes[0] = 0
-        if not _ends(pivot):
+        if _ends(pivot):
+            repeats[below + 1 : above] = True
+            sizes[0] = 0
+        else:
             for i in range(below, above):
                 keys[i] = _key(offsets, content, order[i], depth + DIGIT)
             sizes[0] = above - below
@@ -184,7 +189,7 @@ def _sort_run(offsets, content, order, keys, depth):
 
 
 @cached_njit
-def _sort_equal(offsets, content, order, keys, depth):
+def _sort_equal(offsets, content, order, keys, repeats, depth):
     """Sort the strings of each run of equal keys by their bytes from `depth` on, which follow those of the keys.
 
     Returns where runs of MANY strings or more begin and end, int64 [runs, 2]. These are not sorted.
@@ -196,14 +201,14 @@ def _sort_equal(offsets, content, order, keys, depth):
         while stop < keys.size and keys[stop] == keys[start]:
             stop += 1
         if _ends(keys[start]):
-            pass
+            repeats[start + 1 : stop] = True
         elif stop - start >= MANY:
             left[found, 0], left[found, 1] = start, stop
             found += 1
         elif stop - start > 1:
             for i in range(start, stop):
                 keys[i] = _key(offsets, content, order[i], depth)
-            _sort_run(offsets, content, order[start:stop], keys[start:stop], depth)
+            _sort_run(offsets, content, order[start:stop], keys[start:stop], repeats[start:stop], depth)
         start = stop
     return left[:found]
 
@@ -243,26 +248,31 @@ def _read_uuids(offsets, content, high, low):
 
 
 @cached_njit
-def _sort_by_low(order, high, low):
+def _sort_by_low(order, high, low, repeats):
     """Sort by `low` each run of equal elements of `high`, which is in the order of the strings in `order`."""
     start = 0
     while start < high.size:
-        stop = start + 1
+        stop, differs, first = start + 1, False, low[order[start]]
         while stop < high.size and high[stop] == high[start]:
+            differs |= low[order[stop]] != first
+            repeats[stop] = True
             stop += 1
-        if stop - start > 1:
-            order[start:stop] = order[start:stop][np.argsort(low[order[start:stop]], kind="mergesort")]
+        if differs:
+            by = np.argsort(low[order[start:stop]], kind="mergesort")
+            order[start:stop] = order[start:stop][by]
+            for i in range(start + 1, stop):
+                repeats[i] = low[order[i]] == low[order[i - 1]]
         start = stop
 
 
-def _sort_uuids(offsets: LongArray, content: NDArray[np.uint8]) -> LongArray | None:
-    """As `sort_strings`; None if not all strings are UUIDs with letters of one case."""
-    high, low = np.empty((2, len(offsets) - 1), np.uint64)
+def _sort_uuids(offsets: LongArray, content: NDArray[np.uint8], repeats: NDArray[np.bool_]) -> LongArray | None:
+    """As `sort_strings`, with `repeats` to fill in; None if not all strings are UUIDs with letters of one case."""
+    high, low = np.empty((2, len(repeats)), np.uint64)
     if not _read_uuids(offsets, content, high, low):
         return None
     order = np.argsort(high)
     high.sort()
-    _sort_by_low(order, high, low)
+    _sort_by_low(order, high, low, repeats)
     return order
 
 
@@ -282,37 +292,62 @@ def hash_strings(offsets: LongArray, content: NDArray[np.uint8], base: np.uint64
 
     Reads each byte once, and takes 8 bytes of memory a string.
     """
-    hashes: NDArray[np.uint64] = _hash_strings(*read_only(offsets, content), base)
+    hashes: NDArray[np.uint64] = _hash_strings(*_read_only(offsets, content), base)
     return hashes
 
 
-def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> LongArray:
-    """Sort strings by their bytes. Returns the permutation, int64 [strings].
+def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.bool_]]:
+    """Sort strings by their bytes. Returns the permutation, int64 [strings], and in sorted order whether each string
+    equals the one before it, bool [strings].
 
-    Takes 16 bytes of memory a string, 24 for UUIDs. Reads about as many bytes of each as distinguish it from the rest.
+    Takes 17 bytes of memory a string, 25 for UUIDs. Reads about as many bytes of each as distinguish it from the rest.
     """
-    offsets, content = read_only(offsets, content)
+    offsets, content = _read_only(offsets, content)
     count = len(offsets) - 1
+    repeats = np.zeros(count, np.bool_)
     if not count:
-        return np.zeros(0, np.int64)
-    if offsets[1] - offsets[0] == UUID_LENGTH and (uuids := _sort_uuids(offsets, content)) is not None:
-        return uuids
-    order = np.arange(count)
-    runs = [(0, count, 0)]
+        return np.zeros(0, np.int64), repeats
+    if offsets[1] - offsets[0] == UUID_LENGTH and (uuids := _sort_uuids(offsets, content, repeats)) is not None:
+        return uuids, repeats
+    keys, depth = _keys_of(offsets, content, np.arange(count), 0)
+    order = np.argsort(keys)
+    runs = _sort_behind(offsets, content, order, keys, repeats, depth)
+    del keys
     while runs:
         start, stop, depth = runs.pop()
-        own = order[start:stop]
-        keys, depth = _keys_of(offsets, content, own, depth)
-        own[:] = own[np.argsort(keys)]
-        keys.sort()  # in place: faster than to take them in their order, and without more memory
-        behind = depth + DIGIT
-        left = _sort_equal(offsets, content, own, keys, behind)
-        del keys
-        runs += [(start + first, start + last, behind) for first, last in left.tolist()]
-    return order
+        more = _sort_strings_of_a_run(offsets, content, order[start:stop], repeats[start:stop], depth)
+        runs += [(start + first, start + last, behind) for first, last, behind in more]
+    return order, repeats
 
 
-def read_only(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
+def _sort_strings_of_a_run(
+    offsets: LongArray, content: NDArray[np.uint8], order: LongArray, repeats: NDArray[np.bool_], depth: int
+) -> list[tuple[int, int, int]]:
+    """Sort many strings whose first `depth` bytes are equal. Returns the runs that are left, as `_sort_behind`."""
+    keys, depth = _keys_of(offsets, content, order, depth)
+    order[:] = order[np.argsort(keys)]
+    return _sort_behind(offsets, content, order, keys, repeats, depth)
+
+
+def _sort_behind(
+    offsets: LongArray,
+    content: NDArray[np.uint8],
+    order: LongArray,
+    keys: NDArray[np.uint64],
+    repeats: NDArray[np.bool_],
+    depth: int,
+) -> list[tuple[int, int, int]]:
+    """Sort strings in the order of their keys, which are of the bytes from `depth` on, by the bytes behind these.
+
+    Returns the long runs of equal keys, which are left: where each begins and ends, and the bytes known to be equal.
+    """
+    keys.sort()  # in place: faster than to take them in their order, and without more memory
+    behind = depth + DIGIT
+    left = _sort_equal(offsets, content, order, keys, repeats, behind)
+    return [(first, last, behind) for first, last in left.tolist()]
+
+
+def _read_only(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
     """Both as read-only arrays. Arrow's arrays may be writable or not, which would be two types to the compiler."""
     offsets, content = offsets.view(), content.view()
     offsets.flags.writeable = content.flags.writeable = False

@@ -74,9 +74,7 @@ def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkey
 
 
 def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
-    """Integers near each other have a table, those far apart a hash table of the distinct ones, strings the bytes of a
-    row group and of the distinct ones.
-    """
+    """Integers near each other have a table, those far apart a hash table of the distinct ones, strings their bytes."""
     numbers = np.random.default_rng(1).integers(0, 500, (2, 4000))
     columns = {"near": numbers, "apart": numbers * 2**40 - 2**50, "text": numbers.astype("U") + "-" * 17}
     found = {}
@@ -89,8 +87,7 @@ def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
         assert replace(plan, capacity=Capacity(1, 1, 0)).reading_bytes == int(4000 * found[name])
     assert found["near"] == ingesting.ROW_BYTES
     assert found["apart"] == pytest.approx(found["near"] + ingesting.HASHED_BYTES * 500 / 4000, rel=0.01)
-    fetched, distinct = 2 * 20, 20 * 500 / 4000
-    assert found["text"] == pytest.approx(ingesting.TEXT_ROW_BYTES + fetched + distinct, rel=0.02)
+    assert found["text"] == pytest.approx(ingesting.TEXT_ROW_BYTES + ingesting.TEXT_BYTES * 20, rel=0.02)
 
 
 def test_what_is_read_is_left_to_dask(rows: Path) -> None:
@@ -413,7 +410,9 @@ def test_rows_of_text_are_not_looked_at_where_they_change_nothing(
 
 
 def test_bounds_of_text_are_no_less_than_what_a_sample_tells(rows: Path, tmp_path: Path) -> None:
-    """Memory, also while blocks are read, and the size of the result."""
+    """Memory, and the size of the result. While blocks are read, the sample takes the names of rows to be as long as
+    distinct names, and here the names in many rows are shorter. That is when a worker with a GPU takes most memory.
+    """
     settings = make_settings(str(named(rows, tmp_path / "a.parquet")), str(tmp_path / "out"))
     source = open_input(settings)
     for capacity in (
@@ -425,8 +424,11 @@ def test_bounds_of_text_are_no_less_than_what_a_sample_tells(rows: Path, tmp_pat
         known, sampled = planning.plan_without_sample(settings, source, capacity), plan_run(settings, source, capacity)
         assert known is not None
         assert known.graph.is_bound and not sampled.graph.is_bound
-        for name in ("partition_bytes", "unspilled_bytes", "device_bytes", "worker_bytes", "reading_bytes"):
+        for name in ("partition_bytes", "unspilled_bytes", "device_bytes"):
             assert getattr(known, name) >= getattr(sampled, name), name
+        less = sampled.reading_bytes - known.reading_bytes if capacity.device_bytes else 0
+        assert known.worker_bytes >= sampled.worker_bytes - less
+        assert sampled.reading_bytes > known.reading_bytes > 0.9 * sampled.reading_bytes
         assert (
             known.graph.id_bytes * known.graph.vertices.most >= sampled.graph.id_bytes * sampled.graph.vertices.likely
         )

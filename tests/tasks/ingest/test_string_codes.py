@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.ingest import reading
+from edgemill.tasks.ingest import blocks, reading
 from edgemill.tasks.ingest.blocks import StringCodes, clean, read_block
 from edgemill.tasks.ingest.left_out import LeftOut
 from edgemill.tasks.ingest.reading import IdRows, read_batches, read_rows
@@ -32,12 +32,14 @@ def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
 
 
 @settings(max_examples=examples(40))
-@given(parts=st.lists(ROWS, max_size=6))
-def test_coding_in_parts_equals_coding_at_once(parts: list[list[tuple[str, str]]]) -> None:
-    found = StringCodes()
-    for part in parts:
-        found.add(as_rows(part, nulls=1))
-    ids, first, second = found.end()
+@given(parts=st.lists(ROWS, max_size=6), size=st.sampled_from([1, 40, 10**6]))
+def test_coding_in_parts_equals_coding_at_once(parts: list[list[tuple[str, str]]], size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "PART_BYTES", size)
+        found = StringCodes()
+        for part in parts:
+            found.add(as_rows(part, nulls=1))
+        ids, first, second = found.end()
     rows = [row for part in parts for row in part]
     assert ids.to_pylist() == sorted({end for row in rows for end in row}, key=str.encode)
     assert [(ids[one].as_py(), ids[other].as_py()) for one, other in zip(first, second, strict=True)] == rows
@@ -57,6 +59,7 @@ def test_a_block_read_in_parts_equals_the_block_read_at_once(tmp_path: Path, mon
     whole = clean(0, read_rows(source, block))
     monkeypatch.setattr(reading, "BATCH_ROWS", 3)
     monkeypatch.setattr(reading, "TEXT_AHEAD_BYTES", 0)
+    monkeypatch.setattr(blocks, "PART_BYTES", 30)
     found = read_block(source, block)
     assert found.ids.to_pylist() == whole.ids.to_pylist()
     assert (found.low.tolist(), found.high.tolist()) == (whole.low.tolist(), whole.high.tolist())
