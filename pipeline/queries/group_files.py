@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
@@ -33,7 +33,7 @@ class _Sink(Protocol):
 
 
 def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: GroupEdges, file: _Sink) -> None:
-    """Write vertices with their attributes, and edges with their support and λ. `vertices` are arrays of ids.
+    """Write vertices with their attributes, and edges with their columns. `vertices` are arrays of ids.
 
     Raises UsageError for text that XML cannot hold.
     """
@@ -41,7 +41,7 @@ def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: GroupEdge
     def lines(texts: Iterable[str]) -> None:
         file.write("".join(f"{text}\n" for text in texts).encode())
 
-    names = attribute_columns(result)
+    names, values = attribute_columns(result), list(edges.schema)[2:]
     types = [result.attributes.schema.field(name).type for name in names]
     lines(
         [
@@ -52,7 +52,10 @@ def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: GroupEdge
                 f'attr.type="{_xml_type(kind)}"/>'
                 for number, (name, kind) in enumerate(zip(names, types, strict=True))
             ),
-            *(f'<key id="{name}" for="edge" attr.name="{name}" attr.type="int"/>' for name in ("support", "lambda")),
+            *(
+                f'<key id="{column.name}" for="edge" attr.name="{column.name}" attr.type="{_xml_type(column.type)}"/>'
+                for column in values
+            ),
             '<graph edgedefault="undirected">',
         ]
     )
@@ -61,11 +64,23 @@ def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: GroupEdge
             lines(_nodes(result, ids.slice(start, NODES)))
     for batch in edges:
         lines(
-            f"<edge source={_vertex(source)} target={_vertex(target)}>"
-            f'<data key="support">{support}</data><data key="lambda">{lam}</data></edge>'
-            for source, target, support, lam in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            f"<edge source={_vertex(source)} target={_vertex(target)}>{_edge_values(values, own)}</edge>"
+            for source, target, *own in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         )
     lines(["</graph>", "</graphml>"])
+
+
+def _edge_values(columns: Sequence[pa.Field], values: Sequence[Any]) -> str:
+    """The values of an edge that are not null."""
+    return "".join(
+        f'<data key="{column.name}">{_plain(value)}</data>'
+        for column, value in zip(columns, values, strict=True)
+        if value is not None
+    )
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _nodes(result: Result, ids: pa.Array) -> Iterable[str]:

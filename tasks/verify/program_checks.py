@@ -87,6 +87,27 @@ def check_similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[st
             raise Flaw(f"{edge_at(edges, vertices, at)}: {name} says {stored[at]}, but is {computed[at]}")
 
 
+def check_jaccard_top(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Sort the neighbours of each vertex by their similarity, from the supports, which are checked before."""
+    size, most = len(vertices.ids), record["parameters"]["k"]
+    ends, others = _both_directions(edges)
+    degree = np.bincount(ends, minlength=size)
+    common = np.tile(edges.support.astype(np.int64), 2)
+    alike = common / (degree[ends] + degree[others] - common)
+    order = np.lexsort((others, -alike, ends))
+    rank = np.arange(len(order)) - (np.cumsum(degree) - degree)[ends[order]]
+    first, kept = order[rank == 0], order[rank < most]
+    nearest = np.full(size, -1)
+    nearest[ends[first]] = others[first]
+    _compare_ids(vertices, "jaccard_top_neighbour", nearest)
+    mean = np.bincount(ends[kept], alike[kept], minlength=size) / np.clip(degree, 1, most)
+    stored = _numbers(vertices, "jaccard_top")
+    reject(
+        ~(np.abs(stored - mean) <= ROUNDING),
+        lambda at: f"vertex {vertices.name(at)} has the jaccard_top {mean[at]}, not {stored[at]}",
+    )
+
+
 def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Repeat all supersteps, by sorting and counting labels. A neighbour with edges in both directions counts twice:
     an undirected edge is two arcs, and each counts once.

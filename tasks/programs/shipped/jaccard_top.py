@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ...verify.program_checks import CheckByEdges, check_jaccard_top
 from ..program import Array, Column, Program, State, Top, Totals, Vertices
 
 
@@ -39,6 +40,7 @@ class JaccardTop(Program):
         ),
         "neighbour": Column("The most similar neighbour, the smallest id of several.", "jaccard_top_neighbour"),
     }
+    check = CheckByEdges(check_jaccard_top)
     combine = "top"
     view = "either"
     by_support = True

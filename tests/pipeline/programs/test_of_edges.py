@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from math import sqrt
@@ -193,3 +194,13 @@ def test_trials_and_functions(result: Result) -> None:
     assert package.try_program(alike.Share(0.5), GRAPH.edges)["share"] == dict(zip(ends, table["share"], strict=True))
     alone = package.similarity(GRAPH, device="cpu").to_arrow()
     assert alone["jaccard"].to_pylist() == table["jaccard"]
+
+
+def test_graphml_has_them(result: Result) -> None:
+    group = str(top(result, "lambda", 1)["id"][0].as_py())
+    told = call("subgraph", result.place.url, "--dn-graph", group, "--format", "graphml")
+    read = nx.read_graphml(io.BytesIO(told.stdout_bytes))
+    table = result.edges.to_table().to_pylist()
+    stored = {(str(row.pop("src")), str(row.pop("dst"))): row for row in table}
+    for u, v, values in read.edges(data=True):
+        assert values == stored.get((u, v), stored.get((v, u)))

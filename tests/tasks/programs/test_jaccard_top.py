@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,9 @@ from hypothesis import strategies as st
 import edgemill
 import runs
 from edgemill.tasks.programs.shipped.jaccard_top import JaccardTop
+from edgemill.tasks.verify import tables as verify_tables
+from edgemill.tasks.verify.reading import Flaw
+from edgemill.tasks.verify.result import check_programs
 from examples import examples
 from vertex_programs import Drawn, graphs
 
@@ -68,6 +73,24 @@ def test_a_run(tmp_path: Path, k: int) -> None:
         table["jaccard_top_neighbour"],
     )
     assert runs.flaws(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_verify_checks_it(tmp_path: Path, k: int) -> None:
+    """The columns as they are, one of each changed, and a vertex without edges."""
+    rows = runs.write_rows(tmp_path / "rows.parquet", [*KARATE.edges, (99, 99)])
+    how: dict[str, Any] = {"device": "cpu", "report": False, "jaccard_top.k": k}
+    result = edgemill.mine(rows, tmp_path / "out", programs=("lambda", "jaccard_top"), **how)
+    manifest = verify_tables.read_manifest(result.place)
+    vertices = verify_tables.read_vertices(result.place, manifest)
+    edges = verify_tables.read_edges(result.place, "src", "dst", vertices, manifest)
+    assert check_programs(manifest, edges, vertices) == ("as the edges say: jaccard_top", True)
+    for column, wrong in (("jaccard_top", 0.125), ("jaccard_top_neighbour", 99)):
+        values = vertices.added[column].to_pylist()
+        values[7] = wrong
+        changed = {**vertices.added, column: pa.array(values, vertices.added[column].type)}
+        with pytest.raises(Flaw, match=f"vertex 7 has the {column} "):
+            check_programs(manifest, edges, replace(vertices, added=changed))
 
 
 def test_the_function_and_a_run_without_lambda(tmp_path: Path) -> None:
