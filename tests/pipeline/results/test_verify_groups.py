@@ -39,7 +39,7 @@ def test_a_correct_result(facebook: Result) -> None:
     report = verify(facebook.path)
     assert report.ok
     assert [check.detail for check in report.checks if check.name == "groups"] == [
-        "181 components, 7 DN-graphs found again"
+        "181 components, 7 DN-graphs computed again"
     ]
 
 

@@ -139,6 +139,8 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
         return replace(known, **{f.name: change(getattr(known, f.name)) for f in fields(known)})
     if isinstance(value, Mapping):
         return {key: change(part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*map(change, value))
     return tuple(map(change, value)) if isinstance(value, tuple | list) else value
 
 
