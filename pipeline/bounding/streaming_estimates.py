@@ -10,14 +10,12 @@ from ...tasks.ingest import OwnedRows
 from ...tasks.ingest.numbering import BucketEdges
 from ...tasks.messages import Bundle
 from ...tasks.publish.columns import EdgeColumn, EdgeValues, collect_columns, send_columns
-from ...tasks.publish.result_columns import EDGES
+from ...tasks.publish.result_columns import ESTIMATE
 from ...tasks.publish.tables import TableColumn, value_column
 from ..cluster.engine import Future
 from ..output.manifest import StreamRecord
 from ..stages.exchange import exchange, send
 from ..stages.task_engine import TaskEngine
-
-(COLUMN,) = (own.name for own in EDGES if own.when == "estimated")
 
 
 def estimate_edges(
@@ -36,17 +34,23 @@ def estimate_edges(
     columns = exchange(engine, "estimates", sent, _collect, [(own,) for own in edges])
     engine.wait(columns)
     ((passes, seconds, error),) = engine.peek([found], _figures)
-    record = {"column": COLUMN, "permutations": permutations, "passes": passes, "seconds": seconds, "error": error}
+    record = {
+        "column": ESTIMATE.name,
+        "permutations": permutations,
+        "passes": passes,
+        "seconds": seconds,
+        "error": error,
+    }
     return columns, StreamRecord.model_validate(record)
 
 
 def _send(rows: OwnedRows, found: StreamEstimate) -> Bundle[EdgeValues]:
-    return send_columns(rows, {COLUMN: found.estimate})
+    return send_columns(rows, {ESTIMATE.name: found.estimate})
 
 
 def _collect(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> list[TableColumn]:
-    found = collect_columns(edges, (EdgeColumn(COLUMN, "max"),), parts)
-    return [value_column(EDGES, COLUMN, found[COLUMN])]
+    name = ESTIMATE.name
+    return [value_column([ESTIMATE], name, collect_columns(edges, (EdgeColumn(name, "max"),), parts)[name])]
 
 
 def _figures(found: StreamEstimate) -> tuple[int, float, dict[str, float] | None]:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from ...tasks.errors import NO_SPACE, InputError, OutOfRoom, UsageError
 from ...tasks.inputs.sources import Source
+from ...tasks.publish.writing import EDGE_VALUE_COLUMNS
 from ...tasks.storage.atomic import atomic_file, create_file, link_or_copy, remove_unfinished, sync_folder
 from ...tasks.storage.checksums import json_object
 from ...tasks.storage.folders import Folder, folder_at
@@ -463,7 +464,7 @@ class DeltaTables:
         """Raises UsageError if Delta tables do not support the result, or something else exists at their paths."""
         if not self.is_named:
             refuse_link(self.folder)
-        columns = [source.source_column, source.target_column, "support", "lambda"]
+        columns = [source.source_column, source.target_column, *EDGE_VALUE_COLUMNS]
         refuse_columns(source.id_type, columns)
         for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances"):
             refuse_foreign(self.folder.subfolder(name))

@@ -39,7 +39,7 @@ class GroupEdges:
         pieces: Callable[[], Sequence[tuple[ds.ParquetFileFragment, pc.Expression]]],
     ) -> None:
         self.schema = schema
-        """The columns: the two ids, support int32, lambda int32."""
+        """That of `Result.edges`, whose columns docs/outputs.md lists."""
         self._batches = batches
         self._pieces = pieces
 

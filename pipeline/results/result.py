@@ -284,7 +284,7 @@ class Result:
     @cached_property
     @naming_keywords()
     def edges(self) -> ResultTable:
-        """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32.
+        """Edges sorted by (source, target), source < target: the two ids, then the columns of docs/outputs.md.
 
         Raises UsageError if the run computed no λ.
         """

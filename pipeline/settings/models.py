@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
 from ...tasks.inputs.formats.input_format import format_names
-from ...tasks.publish.result_columns import EDGES, VERTICES
+from ...tasks.publish.result_columns import EDGES, ESTIMATE, VERTICES
 from ...tasks.publish.result_columns import names_of as column_names
 from ...tasks.storage.locations import normalized, tidy_path
 from ...tasks.storage.own_files import plain_name
@@ -588,15 +588,14 @@ class Settings(Section):
     @property
     def edge_columns(self) -> tuple[str, ...]:
         """The columns that the run adds to the table of edges."""
-        estimates = column_names([own for own in EDGES if own.when == "estimated"])
-        estimates = estimates if self.bounding.operator == "streamdn" else ()
+        estimates = (ESTIMATE.name,) if self.bounding.operator == "streamdn" else ()
         return estimates + tuple(
             column.name for program in self.requested_programs.values() for column in program.edge_columns
         )
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        for reserved, of_edges in ((VERTICES, False), (EDGES, True)):
+        for reserved, of_edges in ((VERTICES, False), ((*EDGES, ESTIMATE), True)):
             seen = dict.fromkeys(column_names(reserved), "every result")
             for name, program in self.requested_programs.items():
                 for column in program.edge_columns if of_edges else program.columns:

@@ -256,7 +256,7 @@ def _write_edges(
     results: BucketResults,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    columns = [*publish.edge_columns(results, how.converged), *added]
+    columns = [*publish.edge_values(results, how.converged), *added]
     return write_edges(how, edges, ids.ids, names, columns, file=file)
 
 
@@ -268,7 +268,7 @@ def _finish_edges(
     results: BucketResults,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    columns = [*publish.lambda_columns(results, how.converged), *added]
+    columns = [*publish.edge_values(results, how.converged, encoded.schema.names), *added]
     return finish_edges(how, bucket, len(results), encoded, columns, file)
 
 

@@ -184,7 +184,7 @@ class EdgeFiles:
 def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableOptions, earlier: EarlierFiles) -> EdgeFiles:
     """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
-    columns = publish.edge_columns(found.results, True)
+    columns = publish.edge_values(found.results, True)
     files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
     tasks = [(how, earlier, file, edges, ids.ids, columns) for file in files]
     return EdgeFiles(engine.map("edges", _write_edges, tasks), _kept(files))

@@ -6,7 +6,7 @@ the columns of a bucket's edges that are known before λ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +34,7 @@ from .columns import (
     send_reduced,
 )
 from .encoded import EncodedColumns
-from .result_columns import EDGES, VERTICES
+from .result_columns import EDGES, VERTICES, edge_columns
 from .tables import EdgeEnds, TableColumn, encode_edges, value_column
 from .writing import TableOptions
 
@@ -152,14 +152,10 @@ def vertex_histograms(vertices: BucketVertices) -> tuple[NDArray[np.int64], NDAr
     return low, low if vertices.high is vertices.low else histogram(vertices.high[there])
 
 
-def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:
-    """The value columns of the table of edges: support and λ, or the two ends of its interval."""
-    return [support_column(results.support), *lambda_columns(results, converged)]
-
-
-def support_column(support: NDArray[np.int32]) -> TableColumn:
-    """The column of triangles of the table of edges."""
-    return value_column(EDGES, "support", support)
+def edge_values(results: BucketResults, converged: bool, encoded: Collection[str] = ()) -> list[TableColumn]:
+    """The value columns of the table of edges, without those that are `encoded` already."""
+    columns = edge_columns(converged)
+    return [value_column(columns, own.name, own.value(results)) for own in columns if own.name not in encoded]
 
 
 def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
@@ -167,21 +163,16 @@ def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None
 
     `component` [vertices] is its id, -1 if there is none.
     """
+    exact, interval = [("lambda", vertices.low)], [("lambda_low", vertices.low), ("lambda_high", vertices.high)]
+    bounds = exact if converged else interval
     columns = [
         value_column(VERTICES, "degree", vertices.degree),
         value_column(VERTICES, "triangles", vertices.triangles),
-        *lambda_columns(vertices, converged),
+        *(value_column(VERTICES, name, ends) for name, ends in bounds),
     ]
     if component is not None:
         columns.append(value_column(VERTICES, "component", component, missing=-1))
     return columns
-
-
-def lambda_columns(values: BucketResults | BucketVertices, converged: bool) -> list[TableColumn]:
-    """The column of λ, or those of both ends of its interval."""
-    if converged:
-        return [value_column(EDGES, "lambda", values.low)]
-    return [value_column(EDGES, "lambda_low", values.low), value_column(EDGES, "lambda_high", values.high)]
 
 
 @dataclass(frozen=True)
@@ -208,4 +199,4 @@ def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray
 
 def encode_known(how: TableOptions, file: int, known: KnownEdges) -> EncodedColumns:
     """The columns that are known of one of the bucket's files."""
-    return encode_edges(how, known.ends, [support_column(known.support)], file)
+    return encode_edges(how, known.ends, [value_column(EDGES, "support", known.support)], file)

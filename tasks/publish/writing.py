@@ -23,7 +23,7 @@ from .result_columns import EDGES, names_of
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
 
-EDGE_VALUE_COLUMNS = names_of(EDGES, estimated=False)
+EDGE_VALUE_COLUMNS = names_of(EDGES)
 """Value columns of the edge files. An input's id columns must not have these names."""
 
 

@@ -78,7 +78,7 @@ def check_similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[st
     common, d, e = edges.support.astype(np.float64), degree[edges.source], degree[edges.target]
     expected = {"jaccard": common / (d + e - common), "cosine": (common + 2) / (np.sqrt(d + 1) * np.sqrt(e + 1))}
     for name in record["edge_columns"]:
-        stored, computed = edges.added[name].to_numpy(), expected[name]
+        stored, computed = edges.values[name].to_numpy(), expected[name]
         if stored.dtype != np.float64:
             raise Flaw(f"edges: {name} is {stored.dtype}, not float64")
         wrong = np.flatnonzero(~(np.abs(stored - computed) <= ROUNDING))

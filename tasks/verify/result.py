@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import UsageError
 from ..ids.display import type_name
+from ..publish.result_columns import edge_columns
 from ..storage.folders import Folder, folder_at
 from ..storage.pointer import follow_pointer
 from ..tables.live import LiveFiles
@@ -139,8 +140,11 @@ def _check_tables(
     counted_triangles = checklist.run("triangles", lambda: _survey(graph, bounds))
     assert counted_triangles is not None  # it raises no Flaw
     support, backings = counted_triangles
-    checklist.run("support", lambda: _support(edges, vertices, support))
     exact = edges.low is edges.high
+    for own in edge_columns(exact):
+        if own.check is not None:
+            right = own.check(replace(edges, support=support.astype(np.int32)))
+            checklist.run(own.name, partial(_edge_column, own.name, right, edges, vertices))
     names = ("λ not too high", "λ not too low") if exact else ("lower bounds", "upper bounds")
     low_holds = checklist.run(names[0], lambda: _low_holds(graph, edges, vertices, support, backings[0]))
     if low_holds or not exact:  # the second check needs bounds that pass the first
@@ -271,14 +275,10 @@ def _survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[str, tuple[
     return f"{int(support.sum()) // 3:,} found again", (support, backings)
 
 
-def _support(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
-    reject(
-        edges.support != support,
-        lambda at: (
-            f"{edge_at(edges, vertices, at)} is in {support[at]} triangles; its support says {edges.support[at]}"
-        ),
-    )
-    return "as many as the triangles of each edge", True
+def _edge_column(name: str, right: NDArray[Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    stored = edges.values[name].to_numpy()
+    reject(stored != right, lambda at: f"{edge_at(edges, vertices, at)}: {name} is {right[at]}, not {stored[at]}")
+    return "computed again for each edge", True
 
 
 def _low_holds(
@@ -366,7 +366,7 @@ def _estimate_error(estimate: dict[str, Any], edges: EdgeTable) -> tuple[str, bo
     if error is None or edges.low is not edges.high:
         return f"{detail}; its error is not known", True
     within = edges.support > 0
-    estimates, exact = edges.added[name].to_numpy()[within].astype(np.int64), edges.low[within]
+    estimates, exact = edges.values[name].to_numpy()[within].astype(np.int64), edges.low[within]
     off = np.abs(estimates - exact) / np.maximum(exact, 1)
     below = (estimates < exact).mean()
     told = {"median": np.median(off), "mean": off.mean(), "exact": (off == 0).mean(), "below": below}

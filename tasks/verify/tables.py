@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..ids.display import display_id
+from ..publish.result_columns import edge_columns
 from ..storage.checksums import is_intact, json_object
 from ..storage.folders import Folder
 from ..storage.own_files import NOT_A_FILE, plain_path
@@ -68,8 +69,8 @@ class EdgeTable:
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     """λ is in [low, high]. Both are one array if the run converged."""
-    added: Mapping[str, Any] = field(default_factory=dict)
-    """Arrow columns of programs, by name."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """All Arrow columns but the ends, by name."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
 def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, manifest: dict[str, Any]) -> EdgeTable:
     """The edge table. Raises Flaw unless columns and types are as documented and all ends are in the vertex table."""
     bounds = _bounds(manifest)
-    numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
+    numbers = {own.name: pa.type_for_alias(own.type) for own in edge_columns(len(bounds) == 1)}
     estimate = (manifest.get("bounding") or {}).get("estimates")
     of_programs = [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
     added = [*([] if estimate is None else [estimate["column"]]), *of_programs]
@@ -235,7 +236,8 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
             raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
     low = table[bounds[0]].to_numpy()
     high = low if len(bounds) == 1 else table[bounds[1]].to_numpy()
-    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high, {name: table[name] for name in added})
+    values = {name: table[name] for name in (*numbers, *added)}
+    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high, values)
 
 
 def _bounds(manifest: dict[str, Any]) -> list[str]:

@@ -72,7 +72,7 @@ def test_lambda_of_families(tmp_path: Path, mined: Mine, family: str, way: Way) 
 def test_no_edges(tmp_path: Path, mined: Mine, rows: list[runs.Edge], way: Way) -> None:
     result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), **way[1])
     vertices = sorted({u for u, _ in rows})
-    assert result.edges.to_table().column_names == ["src", "dst", "support", "lambda"]
+    assert result.edges.to_table().column_names == ["src", "dst", *runs.EDGE_COLUMNS]
     assert result.edges.count_rows() == 0
     assert runs.vertex_column(result, "lambda") == dict.fromkeys(vertices, 0)
     assert runs.vertex_column(result, "degree") == dict.fromkeys(vertices, 0)

@@ -38,7 +38,7 @@ def result(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 def test_estimates_are_beside_lambda(result: Result, rows: Path, tmp_path: Path) -> None:
     plain = mine(rows, tmp_path / "plain", **HOW)
     table = result.edges.to_table()
-    assert table.column_names[2:] == ["support", "lambda", "lambda_streamdn", "jaccard", "cosine"]
+    assert table.column_names[2:] == [*runs.EDGE_COLUMNS, "lambda_streamdn", "jaccard", "cosine"]
     assert table.select(plain.edges.schema.names).equals(plain.edges.to_table())
     again = mine(rows, tmp_path / "again", **STREAM)
     assert again.edges.to_table().equals(table.drop_columns(["jaccard", "cosine"]))

@@ -20,6 +20,7 @@ from edgemill.pipeline.cluster import task_calls
 from edgemill.pipeline.inputs import frame_rows
 from edgemill.pipeline.inputs.input_object import ColumnNames
 from edgemill.pipeline.results import conversions
+from runs import EDGE_COLUMNS
 
 pytestmark = pytest.mark.gpu
 
@@ -157,7 +158,7 @@ def test_a_run_has_a_pool_and_the_process_what_cudf_chose(
 def test_no_rows(cudf: Any, tmp_path: Path) -> None:
     result = mine(cudf.from_pandas(cliques().iloc[:0]), tmp_path / "out", **QUIET)
     assert len(result.edges.to_cudf()) == 0
-    assert list(result.edges.to_cudf().columns) == ["src", "dst", "support", "lambda"]
+    assert list(result.edges.to_cudf().columns) == ["src", "dst", *EDGE_COLUMNS]
 
 
 @pytest.fixture(scope="module", params=["int64", "uint64", "strings"])

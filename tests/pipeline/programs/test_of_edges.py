@@ -94,7 +94,8 @@ def result(folder: Path, rows: Path) -> Result:
 
 def test_columns_of_edges(result: Result) -> None:
     edges = result.edges.to_table()
-    assert edges.column_names[2:] == ["support", "lambda", "jaccard", "cosine", "within_within", "within_less", "share"]
+    of_programs = ["jaccard", "cosine", "within_within", "within_less", "share"]
+    assert edges.column_names[2:] == [*runs.EDGE_COLUMNS, *of_programs]
     label = dict(zip(*result.vertices.to_table().select(["id", "within"]).to_pydict().values(), strict=True))
     expected = nx.jaccard_coefficient(GRAPH, GRAPH.edges)
     jaccard = {(min(u, v), max(u, v)): value for u, v, value in expected}
@@ -136,10 +137,10 @@ def test_verify_checks_them(result: Result, rows: Path) -> None:
     vertices = verify_tables.read_vertices(result.place, manifest)
     edges = verify_tables.read_edges(result.place, "src", "dst", vertices, manifest)
     for column in ("jaccard", "cosine"):
-        values = edges.added[column].to_numpy().copy()
+        values = edges.values[column].to_numpy().copy()
         values[7] += 1e-6
         with pytest.raises(Flaw, match=f"{column} says"):
-            check_programs(manifest, replace(edges, added={**edges.added, column: pa.array(values)}), vertices)
+            check_programs(manifest, replace(edges, values={**edges.values, column: pa.array(values)}), vertices)
 
 
 def test_views(result: Result, tmp_path: Path) -> None:

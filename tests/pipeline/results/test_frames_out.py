@@ -28,7 +28,9 @@ import edgemill
 import oracles
 from edgemill.pipeline import InputError, Result, UsageError, edges_of, find_group, ktruss
 from edgemill.pipeline.output.manifest import write_manifest
+from edgemill.tasks.publish.result_columns import edge_columns
 from made import Edge, made
+from runs import EDGE_COLUMNS
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
 
@@ -115,14 +117,14 @@ def test_a_table_is_still_a_dataset(result: Result) -> None:
 
 def test_repr_of_a_table(result: Result) -> None:
     kind = result.edges.schema.field(0).type
-    columns = f"src {kind}, dst {kind}, support int32, lambda int32"
+    columns = ", ".join([f"src {kind}", f"dst {kind}", *(f"{own.name} {own.type}" for own in edge_columns(True))])
     assert repr(result.edges) == f"edges of {result.place}: 18 rows ({columns})"
 
 
 def expected_graph(result: Result) -> nx.Graph:
     graph = nx.Graph()
     for row in result.edges.to_table().to_pylist():
-        graph.add_edge(row["src"], row["dst"], support=row["support"], **{"lambda": row["lambda"]})
+        graph.add_edge(row["src"], row["dst"], **{name: row[name] for name in EDGE_COLUMNS})
     return graph
 
 

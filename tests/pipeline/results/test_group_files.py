@@ -31,6 +31,7 @@ from edgemill.pipeline.queries import group_files
 from edgemill.tasks.storage.folders import Folder
 from in_process import call
 from made import made
+from runs import EDGE_COLUMNS
 
 
 def read_back(content: bytes, form: str) -> list[tuple[Any, ...]]:
@@ -39,10 +40,10 @@ def read_back(content: bytes, form: str) -> list[tuple[Any, ...]]:
         return [tuple(row.values()) for row in pq.read_table(io.BytesIO(content)).to_pylist()]
     if form == "csv":
         header, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
-        assert header == ["src", "dst", "support", "lambda"]
-        return sorted((source, target, int(support), int(lam)) for source, target, support, lam in rows)
+        assert header == ["src", "dst", *EDGE_COLUMNS]
+        return sorted((source, target, *map(int, values)) for source, target, *values in rows)
     graph = nx.read_graphml(io.BytesIO(content))
-    return sorted((*sorted(edge[:2]), edge[2]["support"], edge[2]["lambda"]) for edge in graph.edges(data=True))
+    return sorted((*sorted(edge[:2]), *(edge[2][name] for name in EDGE_COLUMNS)) for edge in graph.edges(data=True))
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "graphml"])
@@ -106,7 +107,7 @@ def test_columns_that_csv_has_to_quote(tmp_path: Path) -> None:
     made(tmp_path / "out", {(1, 2): 1, (1, 3): 1, (2, 3): 1}, names=names, first_id=0)
     ended = call("subgraph", str(tmp_path / "out"), "--component", "0")
     header, *rows = csv.reader(io.StringIO(ended.stdout_bytes.decode(), newline=""))
-    assert (header, len(rows)) == ([*names, "support", "lambda"], 3)
+    assert (header, len(rows)) == ([*names, *EDGE_COLUMNS], 3)
 
 
 def test_parquet_is_not_written_to_a_terminal(many: Result) -> None:
@@ -173,7 +174,7 @@ def test_existing_files_stay(many: Result, tmp_path: Path) -> None:
         assert text in ended.stderr
     assert (file.read_text(), [entry.name for entry in tmp_path.iterdir()]) == ("mine", ["group.csv"])
     assert call(*arguments, str(file), "--overwrite").exit_code == 0
-    assert file.read_text().startswith("src,dst,support,lambda\n")
+    assert file.read_text().startswith(",".join(["src", "dst", *EDGE_COLUMNS]) + "\n")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     ended = call(*arguments, str(pipe), "--overwrite")

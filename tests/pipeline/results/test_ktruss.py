@@ -25,6 +25,7 @@ from examples import examples
 from in_process import call
 from known_graphs import FACEBOOK
 from made import Edge, made
+from runs import EDGE_COLUMNS
 
 
 def ascending(edges: Iterable[Edge]) -> list[Edge]:
@@ -131,7 +132,7 @@ def test_files(two: Result, tmp_path: Path, form: str, component: str | None) ->
     ended = call(*arguments, "--output", str(file))
     assert (ended.exit_code, ended.output) == (0, "")
     assert call(*arguments).stdout_bytes == file.read_bytes()
-    names = ["src", "dst", "support", "lambda", "src_name", "src_age", "dst_name", "dst_age"]
+    names = ["src", "dst", *EDGE_COLUMNS, "src_name", "src_age", "dst_name", "dst_age"]
     if form == "parquet":
         table = pq.read_table(file)
         assert table.column_names == names

@@ -96,5 +96,5 @@ def test_columns_that_are_named_and_others_beside_them(tmp_path: Path, mined: Mi
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"weight": [0.5, 0.1, 0.2], "b": [1, 2, 3], "a": [2, 3, 1]}), path)
     result = mined(path, source_column="a", target_column="b")
-    assert result.edges.schema.names == ["a", "b", "support", "lambda"]
+    assert result.edges.schema.names == ["a", "b", *runs.EDGE_COLUMNS]
     assert runs.column(result, "lambda") == {(1, 2): 1, (1, 3): 1, (2, 3): 1}

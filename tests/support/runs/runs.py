@@ -19,9 +19,12 @@ from edgemill.pipeline import Result
 from edgemill.pipeline.cluster.batching import ShortIntervals
 from edgemill.pipeline.plan.fit import describe
 from edgemill.pipeline.plan.plan import Plan
+from edgemill.tasks.publish.result_columns import EDGES, names_of
 from edgemill.tasks.verify.result import verify
 
 Edge = tuple[Any, Any]
+EDGE_COLUMNS = list(names_of(EDGES, "always", "exact"))
+"""Columns of the table of edges of a result with exact λ, after the two of ids."""
 _barriers = itertools.count()
 
 

@@ -31,6 +31,7 @@ from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import Source
 from edgemill.tasks.publish import lambda_columns as publish
 from edgemill.tasks.publish.columns import EdgeValues, merge_histograms
+from edgemill.tasks.publish.result_columns import edge_columns
 from edgemill.tasks.publish.tables import write_edges, write_vertices
 from edgemill.tasks.publish.writing import OutputFile, TableOptions
 
@@ -85,7 +86,7 @@ def test_every_row_comes_back(
     assert len(ends) == len(set(ends))
     number = list(range(len(ends)))
     assert edges.schema == pa.schema(
-        {"src": naming.type, "dst": naming.type, "support": "i4", "lambda_low": "i4", "lambda_high": "i4"}
+        {"src": naming.type, "dst": naming.type, **{own.name: own.type for own in edge_columns(False)}}
     )
     assert edges["support"].to_pylist() == [2 * n for n in number]
     assert edges["lambda_low"].to_pylist() == number
@@ -197,7 +198,7 @@ def test_row_groups_and_damage(tmp_path: Path) -> None:
     results = publish.BucketResults(0, zeros, zeros, zeros)
     names = np.arange(1, 5)
     how = TableOptions(tmp_path, source, row_group_rows=3, compression="none")
-    columns = publish.edge_columns(results, converged=True)
+    columns = publish.edge_values(results, converged=True)
     file = write_edges(how, ingested.edges[0], ingested.ids[0].ids, names, columns)
     path = tmp_path / file.name
     metadata = pq.ParquetFile(path).metadata

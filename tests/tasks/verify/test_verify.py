@@ -248,7 +248,7 @@ def swap_vertices(it: Draft) -> None:
         (turn_around, "order", "edge (4, 0): the source is not the smaller end"),
         (put("edges", "dst", 3, 0), "order", "edge (0, 0): the source is not the smaller end"),
         (repeat, "order", "edge (0, 4) does not come after edge (0, 4)"),
-        (put("edges", "support", 3, 3), "support", "edge (0, 4) is in 4 triangles; its support says 3"),
+        (put("edges", "support", 3, 3), "support", "edge (0, 4): support is 4, not 3"),
         (put("edges", "lambda", 16, 2), "λ not too high", "edge (5, 7): 2 is not in 0 … 1, its support"),
         (put("edges", "lambda", 17, 2), "λ not too high", "edge (6, 7) has λ 2, but only 0 triangles"),
         (put("edges", "lambda", 0, -1), "λ not too high", "edge (0, 1): -1 is not in 0 … 4"),
