@@ -353,7 +353,7 @@ def replay(
         visited=np.empty(total, np.int32),
         size=size,
         level_ends=level_ends,
-        left_at=np.cumsum(ends[::-1])[::-1],
+        left_at=np.ascontiguousarray(np.cumsum(ends[::-1])[::-1]),  # strided unless short, thus of two types
         to_f=np.empty((threads, widest + 1), np.uint32),
         to_g=np.empty((threads, widest + 1), np.uint32),
         due_of=np.empty((threads, widest + 6), np.int64),

@@ -20,10 +20,11 @@ from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.stages import limits
+from edgemill.tasks.programs.shipped import shipped_class
 from edgemill.tasks.verify import program_checks
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import arcs_of_input
-from edgemill.tasks.verify.program_checks import check_strong_components
+from edgemill.tasks.verify.program_checks import CheckByArcs, CheckByEdges, check_strong_components
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import check_programs, verify
 from vertex_programs import check_centralities
@@ -90,9 +91,13 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     assert told["programs"].endswith(f": {', '.join(WITHOUT_SOURCE)}") and ";" not in told["programs"]
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
     checked, unchecked = told["programs"].split("; ")
-    assert checked.endswith(": components, coreness") and unchecked.startswith("not checked without the input")
-    without_directions = "betweenness, clustering, distances, hits, labels, pagerank, strong_components"
-    assert unchecked.endswith(f": {without_directions}")
+    by_edges, by_arcs = (
+        [name for name in WITHOUT_SOURCE if isinstance(getattr(shipped_class(name), "check", None), kind)]
+        for kind in (CheckByEdges, CheckByArcs)
+    )
+    assert "components" in by_edges and checked.endswith(f": {', '.join(by_edges)}")
+    assert "hits" in by_arcs and unchecked.startswith("not checked without the input")
+    assert unchecked.endswith(f": {', '.join(by_arcs)}")
 
 
 @pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity", "hub", "authority", "strong_component"])
