@@ -100,7 +100,9 @@ def test_columns_of_edges(result: Result) -> None:
     expected = nx.jaccard_coefficient(GRAPH, GRAPH.edges)
     jaccard = {(min(u, v), max(u, v)): value for u, v, value in expected}
     assert len(set(label.values())) > 2
-    for u, v, support, _, alike, cosine, within, less, share in zip(*edges.to_pydict().values(), strict=True):
+    for u, v, support, alike, cosine, within, less, share in zip(
+        *edges.select(["src", "dst", "support", *of_programs]).to_pydict().values(), strict=True
+    ):
         d, e = GRAPH.degree[u], GRAPH.degree[v]
         assert alike == pytest.approx(jaccard[u, v], rel=1e-14)
         assert cosine == pytest.approx((support + 2) / sqrt((d + 1) * (e + 1)), rel=1e-14)

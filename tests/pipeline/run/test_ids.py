@@ -13,6 +13,7 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result
+from edgemill.tasks.publish.result_columns import edge_columns
 
 Mine = Callable[..., Result]
 
@@ -50,8 +51,7 @@ def test_a_clique_on_the_corners_of_a_type(
     assert [(field.name, field.type) for field in edges.schema] == [
         ("from", id_type),
         ("to", id_type),
-        ("support", pa.int32()),
-        ("lambda", pa.int32()),
+        *((own.name, own.type) for own in edge_columns(True)),
     ]
     assert [(field.name, field.type) for field in vertices.schema] == [
         ("id", id_type),

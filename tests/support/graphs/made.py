@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import oracles
+from edge_values import edge_values
 from edgemill.pipeline import Result
 from edgemill.pipeline.output.manifest import (
     BoundingRecord,
@@ -77,8 +78,7 @@ def made(
         "edges": {
             names[0]: (kind, [edge[0] for edge in sorted(lam)]),
             names[1]: (kind, [edge[1] for edge in sorted(lam)]),
-            "support": (pa.int32(), [lam[edge] + 1 for edge in sorted(lam)]),
-            "lambda": (pa.int32(), [lam[edge] for edge in sorted(lam)]),
+            **edge_values([lam[edge] + 1 for edge in sorted(lam)], [lam[edge] for edge in sorted(lam)]),
         },
         "vertices": {
             "id": (kind, ids),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import drive
 import known_graphs
 import strategies
+from edge_values import edge_values
 from edgemill.pipeline.stages import publishing
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks.bound.intervals import Intervals
@@ -170,8 +171,7 @@ def test_what_lies_on_the_disk(tmp_path: Path) -> None:
     assert read(tmp_path, published.edge_files).to_pydict() == {
         "src": [0, 0, 0, 1, 1, 2, 3],
         "dst": [1, 2, 3, 2, 3, 3, 4],
-        "support": [2] * 6 + [0],
-        "lambda": [2] * 6 + [0],
+        **{name: values for name, (_, values) in edge_values([2] * 6 + [0], [2] * 6 + [0]).items()},
     }
     assert read(tmp_path, published.vertex_files).to_pydict() == {
         "id": [0, 1, 2, 3, 4, 5],

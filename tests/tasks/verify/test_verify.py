@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edge_values import edge_values
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.verify.result import VerifyReport, verify
 from examples import examples
@@ -98,6 +99,7 @@ def draft(
         }
     triangles_at = Counter(vertex for triangle in brute_force_triangles(rows) for vertex in triangle)
     degree = Counter(vertex for edge in edges for vertex in edge)
+    at_edges = edge_values(*([values[edge] for edge in edges] for values in (support, *columns.values())))
     at_vertex = {name: vertex_lambda(bound, ids) for name, bound in columns.items()}
     self_loops = sum(u == v for u, v in rows)
     manifest: dict[str, Any] = {
@@ -127,8 +129,7 @@ def draft(
         edges={
             source: [u for u, _ in edges],
             target: [v for _, v in edges],
-            "support": [support[edge] for edge in edges],
-            **{name: [bound[edge] for edge in edges] for name, bound in columns.items()},
+            **{name: values for name, (_, values) in at_edges.items()},
         },
         vertices={
             "id": ids,
@@ -240,7 +241,7 @@ def swap_vertices(it: Draft) -> None:
     [
         (lambda it: it.manifest.pop("converged"), "manifest", "KeyError 'converged'"),
         (lambda it: it.manifest["counts"].pop("rows"), "manifest", "KeyError 'rows'"),
-        (lambda it: it.edges.pop("support"), "tables", "has columns ['src', 'dst', 'lambda'], not"),
+        (lambda it: it.edges.pop("support"), "tables", "has columns ['src', 'dst', 'lambda'"),
         (put("edges", "support", 3, None), "tables", "support has 1 nulls"),
         (forget_vertex, "tables", "dst 9 in row 20 is not in the vertex table"),
         (swap_vertices, "tables", "vertices do not ascend: 4 is followed by 3"),

@@ -58,7 +58,7 @@ def test_one_vertex_and_one_dn_graph_read_the_row_groups_that_can_hold_them(face
 
 def test_edges_among_a_few_vertices_read_few_row_groups(facebook: Result, tmp_path: Path) -> None:
     result = Result(shutil.copytree(facebook.path, tmp_path / "out"))
-    source, target, _, lam = (column.to_pylist() for column in result.edges.to_table().columns)
+    source, target, lam = (result.edges.to_table()[name].to_pylist() for name in ("src", "dst", "lambda"))
     at = len(source) // 2
     wanted = pa.array(sorted([source[at], target[at]]))
     (found,) = Queries(result).edges_among(wanted, lam[at], 10**9, 10**9).table.to_pylist()
