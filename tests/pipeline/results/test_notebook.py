@@ -230,7 +230,7 @@ def test_previews_of_tables(tmp_path: Path) -> None:
     levels = dict.fromkeys(itertools.combinations(range(5), 2), 3) | dict.fromkeys(((4, 5), (5, 6), (6, 7)), 0)
     result = made(tmp_path / "out", levels, alone=[77])
     told = " ".join(html(result.edges).text)
-    assert "edges 13 rows" in " ".join(told.split()) and told.count("…") == 4
+    assert "edges 13 rows" in " ".join(told.split()) and told.count("…") == len(result.edges.schema)
     assert "null" in html(result.vertices).text and "…" not in html(result.vertices).text  # 9 rows, one without edges
     some = " ".join(html(result.edges.filter(pc.field("lambda") == 0)).text)
     assert "some of 13 rows" in " ".join(some.split()) and "…" not in some

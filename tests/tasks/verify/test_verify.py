@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from edge_values import edge_values
 from edgemill.tasks.errors import InputError, UsageError
+from edgemill.tasks.publish.result_columns import edge_columns
 from edgemill.tasks.verify.result import VerifyReport, verify
 from examples import examples
 from oracles import (
@@ -159,7 +160,8 @@ def test_a_correct_result_passes_every_check(tmp_path: Path) -> None:
     out = draft(ROWS, pa.int64()).write(tmp_path / "out")
     report = verify(out, write_input(tmp_path / "in.parquet", ROWS, pa.int64()), progress=seen.append)
     assert failures(report) == {}
-    names = ["manifest", "files", "tables", "order", "triangles", "support", "λ not too high", "λ not too low"]
+    columns = [own.name for own in edge_columns(True) if own.check is not None]
+    names = ["manifest", "files", "tables", "order", "triangles", *columns, "λ not too high", "λ not too low"]
     assert seen == [check.name for check in report.checks] == [*names, "vertices", "totals", "input"]
 
 
