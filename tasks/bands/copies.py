@@ -1,4 +1,4 @@
-"""Copies of the graph for the workers that peel its bands, and triangles that each counts for a share of the edges."""
+"""Copies of the graph for the workers that peel its bands, and a count of triangles that all workers share."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ class GraphCopy(OrientedLists):
 
 
 def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy if it is read-only, as arrays of other workers are: kernels for CPUs take writable ones."""
+    """The array, or a copy if it is read-only, as arrays of other workers are: CPU kernels need writable arrays."""
     return array.copy() if kernels.on_host(array) and not array.flags.writeable else array
 
 
 def oriented_lists(edges: OwnedEdges) -> OrientedLists:
-    """Task: what other workers need to count triangles."""
+    """Task: the lists that other workers need to count triangles."""
     return OrientedLists(edges.offsets, edges.high)
 
 
 def graph_copy(graph: Subgraph | WholeGraph) -> GraphCopy:
-    """Task: what other workers need of the only partition."""
+    """Task: the edges and triangles of the only partition, which other workers need to peel bands."""
     if isinstance(graph, WholeGraph):
         kept = kernels.nonzero(graph.support)
         offsets = np.searchsorted(kept, graph.offsets).astype(np.int64)
@@ -115,8 +115,8 @@ def bring_together(found: Mapping[int, IntArray], carrier: Carrier, receiver: in
 def count_share(lists: OrientedLists, carrier: Carrier) -> IntArray | None:
     """Count the triangles of each edge, int32 [edges]: every worker counts a share, and worker 0 gets the sums.
 
-    Returns None on the other workers. Raises InternalError unless all triangles arrive, and the errors of
-    `Carrier.exchange`.
+    Returns None on the other workers. Raises InternalError if the sum of all counts is not divisible by three, and the
+    errors of `Carrier.exchange`.
     """
     sums = sums_over(carrier)
     support = kernels.supports(_own(lists.offsets), _own(lists.high), sums.rank, sums.workers)

@@ -1,9 +1,9 @@
-"""The coarse filter: assigns each edge to a band of levels, by removing edges below thresholds that ascend.
+"""The coarse filter: assigns each edge to a band of levels, by removing edges below ascending thresholds.
 
 For a threshold t the filter removes all edges with fewer than t triangles. This destroys triangles of other edges, so
 it repeats the pass until every remaining edge has at least t triangles. The edges that are removed between two
 thresholds s < t are a band: their λ is at least s and below t. In a pass each worker removes its share of the edges,
-and the workers add up by how much they lowered the counts of triangles.
+which lowers the counts of triangles of other edges. The workers then add up the amounts.
 
 The t-truss is unique, so λ is exact whatever the thresholds are; they decide how evenly bands are divided. The filter
 does not know λ. It chooses each threshold by the counts of the remaining edges (`next_threshold`), and undoes a step to
@@ -53,9 +53,9 @@ class FilterFigures:
     exchanges: int = 0
     """Passes whose lowered counts were added up over the workers."""
     taken_back: int = 0
-    """Passes of jumps that were taken back."""
+    """Passes of jumps that were undone."""
     removed: int = 0
-    """Triangles that went in all passes, those taken back included."""
+    """Triangles destroyed in all passes, including those that were undone."""
     bytes: int = 0
     """Bytes that this worker has received."""
 
@@ -67,7 +67,9 @@ class Bands(SizedArrays):
     band: IntArray
     """[edges] the band of each edge; -1 for edges that are left to the filter."""
     start: IntArray
-    """[edges] the triangles of each edge when its band began; for an edge that is left, at the last threshold."""
+    """[edges] the triangles of each edge when its band began; for edges that are left to the filter, at the last
+    threshold.
+    """
     stops: tuple[int, ...] = ()
     """[bands] the first level above each band."""
     work: tuple[int, ...] = ()
@@ -129,7 +131,7 @@ class CoarseFilter:
             part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
             self._part = kernels.filtering(part, kernels.take(self._start, kept))
         self._opened: IntArray | None = None
-        """[edges of the part] counts at the start of the last band, if that may still grow."""
+        """[edges of the part] counts at the start of the last band; None before the first band."""
         self._factor, self._too_far = 1.0, 0
         self._all = self._total + EDGE_WORK * topology.edges
         bands = BANDS_PER_WORKER if kernels.on_host(count) else BANDS_PER_GPU
@@ -153,10 +155,12 @@ class CoarseFilter:
         )
 
     def run(self, seconds: float | None = None, progress: Callable[[int, int], None] | None = None) -> Bands:
-        """Filter to the end, or to the first threshold after `seconds`; to the last one before a worker was lost.
+        """Filter until each edge has its band, or stop at the first threshold after `seconds`. If a worker is lost,
+        return the bands of the last threshold before.
 
-        Calls `progress(threshold, edges left)` after each threshold. Raises InternalError unless the workers agree on
-        counts and the triangles that were removed are those that are missing; as the carrier's `exchange`.
+        Calls `progress(threshold, edges left)` after each threshold. Raises InternalError if the workers' counts
+        differ, or if the counts did not fall by the triangles that were removed; and the errors of `Carrier.exchange`
+        except ClusterLost.
         """
         try:
             return self._run(seconds, progress)
@@ -216,7 +220,7 @@ class CoarseFilter:
         return after
 
     def _close(self, stop: int, work: int, single: bool, gone: IntArray, start: IntArray) -> None:
-        """End a band at a threshold, or make it part of the one before if both together are not too large."""
+        """End a band at a threshold, or merge it with the band before if their work is at most the work aimed at."""
         single = single and work > SINGLE * self._aim
         grows = self._opened is not None and not self._single[-1] and not single
         if grows and self._work[-1] + work <= self._aim:
@@ -250,8 +254,9 @@ class CoarseFilter:
     def _remove_below(self, threshold: int, most: float) -> tuple[bool, int, int]:
         """Remove the edges below a threshold, in passes, until none is left below it.
 
-        Returns whether the removal is complete, the triangles that were destroyed, and the work. It stops early once
-        the work exceeds `most`; the counts are then those between two passes.
+        Returns whether the removal is complete, the triangles that were destroyed, and the work. Stops between two
+        passes if the work exceeds `most` or, with a finite `most`, if a pass takes too much more work than the first
+        one; see OVERSHOT.
         """
         removed, work, first = 0, 0, 0
         small = SMALL * self._all / self._sums.workers
@@ -264,7 +269,7 @@ class CoarseFilter:
         return True, removed, work
 
     def _pass(self, frontier: Frontier, small: float) -> tuple[Removed, Frontier]:
-        """One pass, or several small ones. Gives what was removed, and the edges of the next pass."""
+        """Make one pass, or several small ones. Returns what was removed, and the edges of the next pass."""
         part, workers = self._part, self._sums.workers
         alone = max(small, self._seconds * self._rate * workers / max(workers - 1, 1))
         if workers == 1 or frontier.work < alone:

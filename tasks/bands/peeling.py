@@ -35,7 +35,7 @@ class BandState(SizedArrays):
 
     @classmethod
     def of(cls, bands: Bands) -> BandState:
-        """The state after the filter, or as far as it has come. Bands of one level are finished."""
+        """The state when the filter has finished or stopped. Bands of a single level are finished."""
         low = np.zeros_like(bands.band)
         single = [i for i, one in enumerate(bands.single) if one]
         if single:
@@ -67,7 +67,7 @@ class BandState(SizedArrays):
         left = set(range(len(self.bands.stops))) - set(self.finished)
         return sorted(left, key=lambda band: -self.bands.work[band])
 
-    # What peeling tells of each state
+    # Properties that every state of peeling has
 
     @property
     def level(self) -> int:
@@ -87,7 +87,7 @@ class BandState(SizedArrays):
 
     @property
     def exchanges(self) -> int:
-        """Sums over all workers."""
+        """Exchanges of the filter: sums over all workers."""
         return self.bands.figures.exchanges
 
     def moved(self, space: MemorySpace) -> BandState:
@@ -96,7 +96,8 @@ class BandState(SizedArrays):
 
 
 def band_intervals(graph: Subgraph | WholeGraph, state: BandState) -> Intervals:
-    """The interval of each edge: λ of an edge of an unfinished band is in the band, and at most its triangles there.
+    """The interval of each edge. λ of an edge of an unfinished band is a level of the band, and at most the edge's
+    triangles at the start of the band.
 
     λ of an edge that is left to the filter is between the last threshold and its triangles.
     """

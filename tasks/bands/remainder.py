@@ -1,4 +1,4 @@
-"""Remaining edges of shards that stopped: groups send them to one worker, which can hold them, and get their λ back.
+"""The remaining edges of shards that stopped. Groups send them to one worker that can hold them, and get their λ back.
 
 Shards stop between two levels. Each group then knows λ of the removed edges, and for each remaining edge the number of
 its triangles among the remaining edges. Nothing else is needed: λ of a remaining edge depends on the remaining edges
@@ -46,12 +46,12 @@ class HandedOver(SizedArrays):
     """[owned edges that remained] triangles among the edges that remained."""
     figures: Figures
     found: BandState | Peeled | None = None
-    """How far all remaining edges have come; None before that, and in all groups but the first."""
+    """In group 0, the state of peeling all remaining edges; None before it begins, and in all other groups."""
 
     @classmethod
     def of(cls, state: ShardState) -> HandedOver:
-        """From the state of shards that stopped between two levels: there an edge that is left has all its triangles as
-        the upper bound of its λ.
+        """From the state of shards that stopped between two levels: there the upper bound of a remaining edge's λ is
+        the number of its remaining triangles.
         """
         count = state.high[state.low >= state.level]
         return cls(state.group, state.groups, state.level, state.left, state.low, count, state.figures)
@@ -65,7 +65,7 @@ class HandedOver(SizedArrays):
         figures = Figures(entries=(0,) * shards, triangles=(0,) * shards)
         return cls(edges.group, edges.groups, 0, edges.edges, np.zeros(len(count), np.int32), count, figures)
 
-    # What peeling tells of each state. What concerns the remaining edges is told by group 0 alone.
+    # Properties that every state of peeling has. Only group 0 counts the remaining edges.
 
     @property
     def level(self) -> int:
@@ -79,7 +79,7 @@ class HandedOver(SizedArrays):
 
     @property
     def evaluations(self) -> int:
-        """Edges removed by this group; with the others that are known."""
+        """Edges removed by this group and, in group 0, remaining edges whose λ is known."""
         return self.figures.edges + (0 if self.found is None else self.found.evaluations)
 
     @property
@@ -142,8 +142,8 @@ def _owned(edges: ShardEdges) -> NDArray[np.bool_]:
 def merge_remaining(parts: Sequence[RemainingEdges]) -> Remainder:
     """Bring the remaining edges of all groups together; `parts` is by group.
 
-    At most MAX_LOCAL_EDGES, of a graph of at most MAX_LOCAL_VERTICES. Takes 5 bytes for each vertex of the graph beside
-    what edges take. Raises InternalError unless all edges arrive.
+    There may be at most MAX_LOCAL_EDGES of them, in a graph of at most MAX_LOCAL_VERTICES. Beside the memory of the
+    edges, this takes 5 bytes for each vertex of the graph. Raises InternalError unless all edges arrive.
     """
     vertices, handed = parts[0].vertices, parts[0].handed
     runs = np.cumsum([0, *map(len, parts)], dtype=np.int64)
@@ -172,7 +172,7 @@ def _graph_of(topology: Topology, support: NDArray[np.int32]) -> Subgraph:
 
 
 def intervals_of_group(found: Intervals, owner: NDArray[np.int16], group: int) -> Intervals:
-    """Of the intervals of all remaining edges those of one group; `owner` is `Remainder.group`."""
+    """The intervals of one group's edges, from those of all remaining edges; `owner` is `Remainder.group`."""
     own = owner == group
     low = found.low[own]
     return Intervals(low, low if found.high is found.low else found.high[own])
@@ -181,8 +181,8 @@ def intervals_of_group(found: Intervals, owner: NDArray[np.int16], group: int) -
 def handed_intervals(state: HandedOver, found: Intervals | None) -> Intervals:
     """The intervals of all edges that a group owns; `found` are those of the edges that remained.
 
-    Without them λ is between the level at which shards stopped and the triangles. Raises InternalError if there is no
-    interval for each of these edges, or one below that level.
+    If `found` is None, λ of such an edge is between the level at which shards stopped and the number of its triangles.
+    Raises InternalError unless there is an interval for each remaining edge, and none ends below that level.
     """
     remained = state.low >= state.first_level
     if found is None:

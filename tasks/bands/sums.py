@@ -3,8 +3,8 @@
 Worker w adds up the amounts for the w-th range of edges, and sends the sums to all workers: two exchanges of packets.
 In the first exchange each worker also tells the weighted sum of all amounts that it packed; see
 `kernels.filters.Changes`. After the second one each worker compares the weighted sum of all amounts that it applied
-with the sums that were told. So it notices a packet that was changed on its way, in either exchange, and a worker that
-adds up wrongly. GPUs that read each other's memory send plain amounts in place of packets.
+with the sums that were told. The comparison detects a packet that was changed on its way, in either exchange, and a
+worker that adds up wrongly. GPUs that read each other's memory send plain arrays of amounts in place of packets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EMPTY: Words = np.empty(0, np.uint32)
 
 
 class WorkerSums:
-    """Adds up over all workers. Mutable: it counts the exchanges and bytes."""
+    """Adds up changes of counts over all workers. Mutable: it counts the exchanges and bytes."""
 
     def __init__(self, carrier: Carrier) -> None:
         self._carrier = carrier
@@ -37,7 +37,7 @@ class WorkerSums:
         self.bytes = 0
         """Bytes that this worker has received."""
         self.messages = 0
-        """Lowered counts that the workers sent to those who add them up: the same on all workers."""
+        """Number of lowered counts that all workers sent to be added up. The same on all workers."""
 
     @property
     def rank(self) -> int:
@@ -57,7 +57,8 @@ class WorkerSums:
     def add(self, changes: Changes, values: Sequence[int] = ()) -> list[list[int]]:
         """Lower the counts of `changes` by the sums over all workers. Returns the `values` of each worker.
 
-        Raises InternalError unless each amount that a worker packed arrives at its edge; as `Carrier.exchange`.
+        Raises InternalError unless each amount that a worker packed arrives at its edge, and the errors of
+        `Carrier.exchange`.
         """
         edges = len(changes.count)
         parts = max(1, -(-edges // PART_EDGES))
@@ -71,7 +72,7 @@ class WorkerSums:
         return found
 
     def _add_part(self, changes: Changes, cuts: Sequence[int], values: Sequence[int]) -> list[list[int]]:
-        """As `add`, of the edges from cuts[w] to cuts[w + 1] for each worker w, who adds these up."""
+        """Do as `add` for the edges from cuts[0] to cuts[-1]. Worker w adds up those from cuts[w] to cuts[w + 1]."""
         first, stop = cuts[self.rank : self.rank + 2]
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(weighted for _, weighted in packed) % 2**64
@@ -98,7 +99,9 @@ class WorkerSums:
         self.bytes += sum(words.nbytes for w, words in enumerate(received) if w != self.rank)
 
     def seconds(self) -> float:
-        """The time of a small sum, the same on all workers: the longest of any. It is not counted."""
+        """The time in seconds that a small sum takes: the longest over all workers, so the same on each. `exchanges`
+        and `bytes` do not include these sums.
+        """
         times = []
         for _ in range(3):
             started = time.perf_counter()
@@ -109,7 +112,7 @@ class WorkerSums:
 
 
 class DirectSums(WorkerSums):
-    """Sums of GPUs that read each other's memory. They read plain amounts, which takes less time than making
+    """Sums of GPUs that read each other's memory. They read plain arrays of amounts, which takes less time than making
     packets.
     """
 
@@ -132,7 +135,7 @@ class DirectSums(WorkerSums):
 
 
 def sums_over(carrier: Carrier) -> WorkerSums:
-    """What adds up over the workers that a carrier connects."""
+    """Sums over the workers that a carrier connects, by the kind of carrier."""
     return DirectSums(carrier) if isinstance(carrier, GpuMemoryCarrier) else WorkerSums(carrier)
 
 
@@ -145,7 +148,9 @@ def _compare(sent: int, arrived: int) -> None:
 
 
 def _take(call: Callable[[Words, int], int], words: Words, first: int, sender: int) -> int:
-    """What `Changes.collect` or `Changes.apply` returns. Raises InternalError for words that are no packet."""
+    """Call `Changes.collect` or `Changes.apply`, and return its result. Raises InternalError for words that are not a
+    packet.
+    """
     try:
         return call(words, first)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Compiles what peeling in bands calls, or loads it from the cache, before a stage is timed."""
+"""Compiles the kernels of peeling in bands, or loads them from the cache, before a stage is timed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Dense groups: the hierarchy of the connected components of {λ ≥ k}, and its leaves, the DN-graphs.
 
-Each bucket finds the components of its own edges. A component is closed if none of its vertices is in another bucket;
-it is then complete. The other components are open. Their outlines go to tasks that join a few of them, and in the end
-to one task, which finds the components of the graph. In order:
+Each bucket finds the components of its own edges. A component is closed if it shares no vertex with another bucket; it
+is then a component of the graph. The other components are open. Each bucket sends an outline of its open components.
+Tasks join a few outlines at a time, and one task then finds the components of the graph. In order:
 
     each bucket    tree.grow_tree
     exchange 1     tree.send_outline         buckets → fewer tasks: merge.join_outlines, repeated

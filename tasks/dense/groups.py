@@ -47,7 +47,7 @@ class BucketGroups(SizedArrays):
 
 
 def collect_groups(tree: BucketTree, highest: int, parts: Mapping[int, Answer]) -> BucketGroups:
-    """The groups of a bucket, from the components of its own edges and the answer of the one task."""
+    """The groups of a bucket, from the components of its own edges and the answer of the task that merges outlines."""
     is_open = np.flatnonzero(tree.representative >= 0)
     closed = np.flatnonzero(tree.representative < 0)
     ids = component_ids(tree.least, tree.level, highest)
@@ -80,7 +80,7 @@ class DnEdges(SizedArrays):
     ids: NDArray[np.int64]
     """[DN-graphs with edges in the bucket] ids, ascending, on the host."""
     place: NDArray[np.int32]
-    """[edges] the position in `ids` of the DN-graph of each edge; it lies where the edges do."""
+    """[edges] the position in `ids` of the DN-graph of each edge; on the device of the edges."""
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -92,7 +92,7 @@ def dn_edges(edges: BucketEdges, tree: BucketTree, groups: BucketGroups) -> DnEd
     rows = np.flatnonzero(np.asarray(groups.is_dn_graph, like=component)[component])
     highs, (high,) = order.encode(edges.highs[edges.high[rows]])
     known = np.flatnonzero(groups.is_dn_graph)
-    ids, positions = np.unique(groups.id[known], return_inverse=True)  # several of a bucket may be one in the graph
+    ids, positions = np.unique(groups.id[known], return_inverse=True)  # several may be one in the graph
     table = np.zeros(len(groups.id), np.int32)
     table[known] = positions
     own = BucketEdges(edges.bucket, edges.starts, edges.low[rows], high, highs, 0)
@@ -111,7 +111,7 @@ def _merged(first: HierarchyRows, second: HierarchyRows) -> HierarchyRows:
 
 
 COUNTER = 0
-"""Number of the one task that counts triangles, where one task does."""
+"""Number of the task that counts triangles, if a single task counts them."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,9 @@ def send_dn_edges(kept: DnEdges) -> Bundle[DnEdgeEnds]:
 
 
 def merge_dn_edges(parts: Mapping[int, DnEdgeEnds]) -> tuple[NDArray[np.int64], NDArray[np.int32], BucketEdges]:
-    """The edges of all DN-graphs in one bucket, over their own vertices only, from at least one part.
+    """The edges of all DN-graphs as one bucket, whose vertices are the ends of these edges. There is at least one part.
 
-    Gives the DN-graphs' ids, ascending, for each edge the position of its DN-graph in these, and the edges.
+    Returns the ids of the DN-graphs, ascending, for each edge the position of its DN-graph in the ids, and the edges.
     """
     own = [parts[sender] for sender in sorted(parts)]
     ids, positions = np.unique(np.concatenate([part.ids for part in own]), return_inverse=True)
@@ -240,6 +240,6 @@ def dn_edges_among(
 
 
 def triangles_by_id(groups: BucketGroups, triangles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[DN-graphs by id] their entries of `triangles` [components]."""
+    """[DN-graphs] their entries of `triangles` [components], in the order of ids."""
     graphs = np.flatnonzero(groups.is_dn_graph)
     return triangles[graphs[np.argsort(groups.id[graphs])]]

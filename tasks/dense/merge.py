@@ -1,4 +1,4 @@
-"""The components of the graph, from the outlines of all buckets. Outlines are joined, a few at a time, to one."""
+"""The components of the graph, from the outlines of all buckets, which are joined a few at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HierarchyRows(SizedArrays):
     vertices: NDArray[np.int64]
     edges: NDArray[np.int64]
     is_leaf: NDArray[np.bool_]
-    """Whether it contains no smaller component."""
+    """Whether the component contains no smaller one."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -99,8 +99,8 @@ def component_ids(least: NDArray[np.int64], level: NDArray[np.int32], highest: i
 def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> Bundle[Outline]:
     """Task `number` → another task: the outlines of some buckets as one.
 
-    It has all their components, and at most one join for each of its shared vertices and components: far fewer than
-    the outlines have together if their buckets share many vertices.
+    The joined outline has all components of the parts, and at most one join for each of its shared vertices and
+    components. These are far fewer joins than the parts have together if their buckets share many vertices.
     """
     outlines = [parts[sender] for sender in sorted(parts)]
     if not outlines:
@@ -194,7 +194,9 @@ def _column(outlines: Sequence[Outline], name: str) -> NDArray[Any]:
 
 
 def answer_outlines(merged: MergedOutlines, highest: int) -> Bundle[Answer]:
-    """One task → buckets: the component of each of their open components, and the components that they publish."""
+    """One task → buckets: the component of the graph that has each of their open components, and those that they
+    publish.
+    """
     buckets = len(merged.starts) - 1
     at = kernels.to_host(np.searchsorted(merged.vertex, np.asarray(merged.starts, like=merged.vertex)))
     components = merged.components

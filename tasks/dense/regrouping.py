@@ -1,14 +1,14 @@
-"""The components of a graph from those of an earlier result, where few edges differ between both.
+"""The components of a graph from those of an earlier result, if few edges differ between the two graphs.
 
-A maximum spanning forest of the edges, with λ as weight, has the components of all levels. The result keeps the forest
-of the earlier graph. Forest edges that were removed, or whose λ fell, cut it into pieces. The *limit* of a vertex is
-the least new λ of the changed forest edges on the path from the vertex to the largest piece of its tree. An edge that
-both graphs have with the same λ joins no components if its λ is at most the limits of its ends: all forest edges
-between its ends had at least its λ before, and have at least its λ now. So the search for components reads the forest
-edges, the edges that were added or whose λ differs, and the edges whose λ is above the limit of an end.
+A maximum spanning forest of the edges, with λ as weight, has the same components at each level as the graph. The result
+keeps the forest of the earlier graph. Forest edges that were removed, or whose λ fell, cut it into pieces. The *limit*
+of a vertex is the least new λ of the changed forest edges on the path from the vertex to the largest piece of its tree.
+An edge that both graphs have with the same λ joins no components if its λ is at most the limits of its ends: all forest
+edges between its ends had at least its λ before, and have at least its λ now. So the search for components reads the
+forest edges, the edges that were added or whose λ differs, and the edges whose λ is above the limit of an end.
 
-All other edges are not read. Those of one earlier component, at its own level, are in one component of the new graph.
-In the search a loop at a vertex of the earlier component represents them, with their number.
+All other edges are not read. The unread edges of one earlier component whose λ is its level are in one component of the
+new graph. In the search, a loop at a vertex of the earlier component represents these edges, with their number.
 
 That a spanning forest may stand for a graph when edges are added is due to Eppstein, Galil, Italiano and Nissenzweig,
 "Sparsification: a technique for speeding up dynamic graph algorithms", JACM 44(5), 1997.
@@ -39,7 +39,7 @@ class EarlierGroups(SizedArrays):
     level: NDArray[np.int32]
     """[components] k."""
     parent: NDArray[np.int32]
-    """[components] the component that contains it next, -1 if none does."""
+    """[components] the next larger component that contains it; -1 if there is none."""
     edges: NDArray[np.int64]
     """[components] edges that are in no smaller component."""
     triangles: NDArray[np.int64]
@@ -50,7 +50,7 @@ class EarlierGroups(SizedArrays):
 
 @dataclass(frozen=True)
 class GroupTables:
-    """What the tables of a result tell of its components. Ids are int64; null is -1."""
+    """The components of a result, as its tables list them. Ids are int64; null is -1."""
 
     component: Ids
     """[components] distinct ids, in any order."""
@@ -69,7 +69,7 @@ class GroupTables:
 
 
 def earlier_groups(tables: GroupTables) -> EarlierGroups:
-    """The components that the tables tell of. Raises InputError if the tables contradict each other."""
+    """The components that the tables list. Raises InputError if the tables contradict each other."""
     downwards = np.argsort(-tables.level, kind="stable")
     ids, level = tables.component[downwards], tables.level[downwards]
     by_id = np.argsort(ids)
@@ -124,7 +124,8 @@ class Regrouped(SizedArrays):
     edges: NDArray[np.int64]
     """[components] edges that are in no smaller component."""
     triangles: NDArray[np.int64]
-    """[components] triangles inside, if it is a DN-graph that has the edges of an earlier one; else -1."""
+    """[components] triangles inside a DN-graph that has the same edges as an earlier one; -1 for any other component.
+    """
     forest: NDArray[np.int32]
     """[forest] rows of the edges of the second graph that are a maximum spanning forest, ascending."""
     searched: int
@@ -226,7 +227,9 @@ def _moved(rows: Rows, removed: Rows, added: Rows) -> NDArray[np.int64]:
 
 
 def _up_to(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
-    """How many of `others` are at most each of `rows`, both ascending. Searches for the others, which are fewer."""
+    """[rows] how many of `others` are less than or equal to each row. Both ascend. Searches for the others, which are
+    fewer.
+    """
     first = np.searchsorted(rows, others, side="left")
     return np.cumsum(np.bincount(first, minlength=len(rows))[: len(rows)])
 

@@ -1,6 +1,6 @@
 """The components of one bucket's edges, and the outline of those that reach into other buckets.
 
-`subtree_sums` and `subtree_minima` fold the values of components over all components within them.
+`subtree_sums` and `subtree_minima` reduce the values of each component and all components within it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..messages import Bundle, Payload, bundle
 from ..publish.lambda_columns import BucketResults
 
 FEW = 2**14
-"""Components for which a loop in Python takes 5 ms. To load Numba and a kernel takes 0.4 s."""
+"""A loop in Python over this many components takes 5 ms. To load Numba and a kernel takes 0.4 s."""
 
 
 def subtree_sums(parent: NDArray[np.int32], values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -85,7 +85,7 @@ class BucketTree(SizedArrays):
     level: NDArray[np.int32]
     """[components] k; on the host, as are all following fields."""
     parent: NDArray[np.int32]
-    """[components] the component that contains it next, -1 if none does."""
+    """[components] the next larger component that contains it; -1 if there is none."""
     least: NDArray[np.int64]
     """[components] dense number of the least vertex."""
     edges: NDArray[np.int64]
@@ -120,7 +120,7 @@ class Outline(Payload):
     level: NDArray[np.int32]
     """[open components] k."""
     least: NDArray[np.int64]
-    """[open components] dense number of the least vertex; on the host, as are `edges`, `vertices` and the next."""
+    """[open components] dense number of the least vertex; on the host, as are the next three."""
     edges: NDArray[np.int64]
     """[open components] edges that are in no smaller open component."""
     vertices: NDArray[np.int64]
@@ -131,7 +131,7 @@ class Outline(Payload):
     low: Ints
     """[joins] dense number of a shared vertex."""
     high: Ints
-    """[joins] dense number of another one in the same component."""
+    """[joins] dense number of another shared vertex in the same component."""
     join_level: NDArray[np.int32]
     """[joins] k of the component that connects both."""
 
@@ -218,7 +218,7 @@ def send_outline(tree: BucketTree, receiver: int) -> Bundle[Outline]:
 def _own(
     tree: BucketTree, counts: NDArray[np.int64], closed: NDArray[np.bool_], closed_in_open: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """[components] for open components, `counts` outside smaller open ones, with those of closed ones inside."""
+    """[components] for each open component, its `counts` and those of the closed components that it contains."""
     own = counts.copy()
     np.add.at(own, tree.parent[closed_in_open], subtree_sums(tree.parent, np.where(closed, counts, 0))[closed_in_open])
     return own

@@ -1,5 +1,5 @@
 """From dense numbers back to ids: columns of edges and vertices, written as checksummed Parquet tables.
 
-`columns`, `writing` and `tables` hold for any columns. `lambda_columns` has those of λ, and `dense_tables` the tables
-of DN-graphs. Imports `ids`, `graph`, `ingest`, `dense` and `storage`. Start with `columns`.
+`columns`, `writing` and `tables` work for any columns. `lambda_columns` has the columns of λ, and `dense_tables` the
+tables of DN-graphs. Imports `ids`, `graph`, `ingest`, `dense` and `storage`. Start with `columns`.
 """

@@ -26,7 +26,9 @@ class EdgePart(SizedArrays):
     """[edges] λ."""
 
     def at_ends(self, values: NDArray[np.int32] | None, vertices: int) -> NDArray[np.int64]:
-        """The sum of `values` [edges] over the edges of each vertex, int64 [vertices]; without values their number."""
+        """The sum of `values` [edges] over the edges of each vertex, int64 [vertices]; the number of its edges without
+        values.
+        """
         low, high = (
             kernels.bincount(end, vertices) if values is None else kernels.scatter_sum(end, values, vertices)
             for end in (self.edges.low, self.edges.high)
@@ -57,7 +59,7 @@ def changed_vertices(
     may_fall = np.zeros(count, np.bool_)
     for end in (gone.edges.low, gone.edges.high):
         may_fall[end[gone.lam == before.low[end]]] = True
-    may_fall &= of_come < before.low  # else an edge with as high a λ has come, or has it still
+    may_fall &= of_come < before.low  # otherwise `come` has an edge of at least this λ
     most = np.maximum(np.where(may_fall, 0, before.low), of_come)
     these = np.flatnonzero(may_fall).astype(np.int32)
     if len(these):

@@ -51,7 +51,7 @@ class EdgeColumn:
 
     name: str
     at_vertex: Literal["sum", "max"]
-    """How the values of a vertex's edges become one value: "sum" gives int64, "max" int32. It is 0 without edges."""
+    """How the values of a vertex's edges become one value: "sum" gives int64, "max" int32. Without edges it is 0."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ def collect_reduced(
 ) -> dict[str, NDArray[Any]]:
     """The columns reduced over all edges of each vertex of a bucket.
 
-    `values` [edges] are of the edges to larger ids; `parts` bring what the edges to smaller ids add.
+    `values` [edges] are those of the bucket's edges, which lead to larger ids. `parts` have the values that other
+    buckets reduced over the edges from smaller ids.
     """
     reduced = _reduced(edges.low, edges.vertices, columns, values)
     own = [part.vertices - edges.first for part in parts.values()]
@@ -174,7 +175,9 @@ def _select(columns: Columns, rows: slice | NDArray[Any]) -> dict[str, NDArray[A
 def _reduced(
     end: NDArray[np.int32], ends: int, columns: Sequence[EdgeColumn], values: Columns
 ) -> dict[str, NDArray[Any]]:
-    """Each column over the edges at each of `ends` vertices; `end` [edges] are positions among these."""
+    """Each column, reduced over the edges at each of `ends` vertices. `end` [edges] is the number of each edge's
+    vertex.
+    """
     at_vertex = {column.name: column.at_vertex for column in columns}
 
     def reduced(name: str) -> NDArray[Any]:
@@ -187,7 +190,7 @@ def _reduced(
 def _once(
     names: Sequence[str], key: Callable[[str], object], make: Callable[[str], NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
-    """Name → array, made once for all names of one key."""
+    """Name → array. Names with the same key share one array, which is made once."""
     made: dict[object, NDArray[Any]] = {}
     found = {}
     for name in names:

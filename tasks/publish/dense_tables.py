@@ -104,7 +104,7 @@ def write_groups(
 
 
 def write_group_file(how: TableOptions, table: GroupTable, number: int, rows: slice) -> OutputFile:
-    """Write rows of a table to its file of that number."""
+    """Write some rows of a table to the file with this number."""
     name = f"{table.name}/part-{number:05d}.parquet"
     return write_table(how.folder, name, table.schema, table.keys, table.batches(rows), how.compression)
 

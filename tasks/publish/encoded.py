@@ -1,4 +1,4 @@
-"""Columns of a table that are encoded before the others are known, and files made of such columns.
+"""Columns of a table that are encoded before its other columns are known, and files made of such columns.
 
 Parquet stores each column of a row group on its own, so columns that are encoded apart can be joined. Arrow writes all
 columns of a row group at once. A joined file has the bytes that Arrow would write for all columns together.
@@ -31,7 +31,7 @@ _COLUMNS, _BYTES, _START, _PACKED_BYTES = 1, 2, 5, 6
 _METADATA = 3
 _PACKED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE = 7, 9, 11
 _OTHER_PLACES = {10, 14}
-"""Fields of a column with the places of what is not written here: pages of an index, and filters."""
+"""Fields of a column that locate an index page and a Bloom filter. `write_joined` copies neither."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class EncodedColumns(SizedArrays):
     """Rows of each row group."""
 
     groups: list[Struct]
-    """What the footer says of each row group."""
+    """The entry of each row group in the footer."""
 
     def __len__(self) -> int:
         return sum(self.row_groups)
@@ -101,7 +101,7 @@ def _footer_of_no_rows(schema: pa.Schema, keys: int, compression: str) -> Struct
 
 
 def _write_group(file: HashedFile, parts: Sequence[EncodedColumns], groups: Sequence[Struct]) -> Struct:
-    """Write one row group, of which each of `parts` has some columns. Gives what the footer says of it."""
+    """Write one row group, of which each of `parts` has some columns. Returns its entry in the footer."""
     start, columns = file.bytes, []
     for part, group in zip(parts, groups, strict=True):
         columns += [_write_column(file, part.content, column) for column in group[_COLUMNS].value.values]
@@ -114,7 +114,7 @@ def _write_group(file: HashedFile, parts: Sequence[EncodedColumns], groups: Sequ
 
 
 def _write_column(file: HashedFile, content: NDArray[np.uint8], column: Struct) -> Struct:
-    """Copy one column of a row group. Gives what the footer says of it at its new place."""
+    """Copy one column of a row group. Returns its entry in the footer, with its new position."""
     about: Struct = column[_METADATA].value
     if _OTHER_PLACES & about.keys():
         raise InternalError("Arrow wrote more than pages for a column of a table")

@@ -180,7 +180,7 @@ class KnownEdges(SizedArrays):
     """What is known of the edges of one bucket before their λ. No kernel writes to the arrays."""
 
     ends: EdgeEnds
-    """With ids in host memory. Their positions are arrays of the bucket's BucketEdges."""
+    """Ids are in host memory. `low` and `high` are arrays of the bucket's BucketEdges."""
     support: NDArray[np.int32]
     """[edges]"""
 
@@ -198,5 +198,5 @@ def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray
 
 
 def encode_known(how: TableOptions, file: int, known: KnownEdges) -> EncodedColumns:
-    """The columns that are known of one of the bucket's files."""
+    """The known columns of one of the bucket's files."""
     return encode_edges(how, known.ends, [value_column(EDGES, "support", known.support)], file)

@@ -1,6 +1,6 @@
-"""The columns of the tables of edges and vertices that are no program's, in order.
+"""The columns of the tables of edges and vertices, in order, except the columns of programs.
 
-An entry of `EDGES` is all that a new column of the edges needs: what writes, updates, checks, reads and documents the
+A new column of the edges needs only an entry in `EDGES`: all code that writes, updates, checks, reads or documents the
 table takes its columns from there.
 """
 
@@ -28,11 +28,11 @@ class ResultColumn:
     meaning: str
     """What a value says, for docs/outputs.md."""
     when: When = "always"
-    """The results that have it."""
+    """The results that have the column."""
 
 
 class EdgeNumbers(Protocol):
-    """What is known of edges; each array is [edges]. Both bounds are one array if all λ are known."""
+    """The numbers from which columns are computed, each [edges]. Both bounds are one array if all λ are known."""
 
     @property
     def support(self) -> NDArray[np.int32]:
@@ -52,10 +52,10 @@ class EdgeResultColumn(ResultColumn):
     """A column of the table of edges."""
 
     value: Callable[[EdgeNumbers], NDArray[Any]] = field(kw_only=True)
-    """The values [edges], by operators that NumPy and CuPy have."""
+    """Computes the values [edges], by operators that NumPy and CuPy have."""
     check: Callable[[EdgeNumbers], NDArray[Any]] | None = field(default=None, kw_only=True)
-    """The right values [edges], by code other than `value`, for `verify`: from supports that it counts anew, and from
-    bounds that it has checked. None for the bounds, which it checks by the graph.
+    """Computes the right values [edges] for `verify`, by code other than `value`, from supports that `verify` counts
+    anew and bounds that it has checked. None for the columns of bounds, which `verify` checks by the graph.
     """
 
 
@@ -71,7 +71,7 @@ EDGES = (
     EdgeResultColumn("lambda_low", "int32", "A lower bound of λ.", "interval", value=attrgetter("low")),
     EdgeResultColumn("lambda_high", "int32", "An upper bound of λ.", "interval", value=attrgetter("high")),
 )
-"""Columns of `edges`, after the two of ids. The estimate and those of programs follow."""
+"""Columns of `edges`, after the two columns of ids. The estimate and the columns of programs follow."""
 
 ESTIMATE = ResultColumn("lambda_streamdn", "int32", "An [estimate](bounds.md) of λ, for study.")
 """The column that a run with `bounding.operator: streamdn` adds to `edges`."""
@@ -87,14 +87,14 @@ VERTICES = (
         "component", "int64", "The innermost component of `hierarchy` that contains it; null without edges.", "exact"
     ),
 )
-"""Columns of `vertices`. Those of programs follow."""
+"""Columns of `vertices`. The columns of programs follow."""
 
 
 def names_of(columns: Sequence[ResultColumn], *when: When) -> tuple[str, ...]:
-    """The names of the columns of results of these kinds, of all if none is given."""
+    """The names of the columns whose `when` is one of these; of all columns if none is given."""
     return tuple(own.name for own in columns if not when or own.when in when)
 
 
 def edge_columns(converged: bool) -> list[EdgeResultColumn]:
-    """The columns of `EDGES` that a result with exact λ has, or one with intervals."""
+    """The columns of `EDGES` in a result with exact λ if it has `converged`, else in one with intervals."""
     return [own for own in EDGES if own.when in ("always", "exact" if converged else "interval")]

@@ -41,7 +41,7 @@ class TableColumn:
 def value_column(
     columns: Sequence[ResultColumn], name: str, values: NDArray[Any], missing: float | None = None
 ) -> TableColumn:
-    """The column of a table with this name, of `columns` that a result has, with its values [rows]."""
+    """A column of a table with the given values [rows]. Its type is that of the entry `name` of `columns`."""
     (own,) = (column for column in columns if column.name == name)
     return TableColumn(name, pa.type_for_alias(own.type), values, missing=missing)
 
@@ -74,8 +74,8 @@ def write_edges(
 ) -> OutputFile:
     """Write edges/part-N.parquet: source, target, and the `columns` [edges].
 
-    `ids` are the bucket's own, `high_names` those of `edges.highs`. The rows are those of `file` among the files of the
-    bucket, which have equally many. They ascend by (source, target), over all files.
+    `ids` are those of the bucket's vertices, `high_names` those of `edges.highs`. The files of a bucket share its rows
+    evenly; `file` is the number of this one. Rows ascend by (source, target), over all files.
     """
     ends = EdgeEnds(edges.low, edges.high, ids, high_names)
     batches = _edge_batches(how, ends, columns, file)
@@ -86,7 +86,8 @@ def write_edges(
 def encode_edges(how: TableOptions, ends: EdgeEnds, columns: Sequence[TableColumn], file: int) -> EncodedColumns:
     """The columns source, target, and the `columns` [edges] of a file that `finish_edges` writes.
 
-    The ids are in host memory. All that write the other arrays must have ended: they are copied while a GPU computes.
+    The ids are in host memory. All kernels that write the other arrays must have finished, since the arrays are copied
+    while a GPU computes.
     """
     batches = _edge_batches(how, ends, columns, file, finished=True)
     return encode_columns(_edge_schema(how, columns), 2, batches, how.compression)
@@ -129,7 +130,9 @@ def _edge_batches(
     file: int,
     finished: bool = False,
 ) -> Iterator[list[pa.Array]]:
-    """The columns of the row groups of a file. If all that write the arrays have `finished`, ids are in host memory."""
+    """The columns of the row groups of a file. With `finished`, all kernels that write the arrays have finished, and
+    ids are in host memory.
+    """
     id_type = how.source.id_type
     to_host = kernels.finished_to_host if finished else kernels.to_host
     for run in slices(how, len(ends), file):
@@ -164,7 +167,7 @@ def write_vertices(
 
 
 def slices(how: TableOptions, rows: int, file: int = 0, files: int | None = None) -> Iterator[slice]:
-    """The row groups of `file` out of `files`, `how.files` unless given, which share `rows` rows evenly."""
+    """The row groups of one of `files` files (`how.files` unless given), which share `rows` rows evenly."""
     start, stop = _rows_of(how, rows, file, files)
     return (slice(at, min(at + how.row_group_rows, stop)) for at in range(start, stop, how.row_group_rows))
 

@@ -109,7 +109,7 @@ def _create(place: Folder, name: str) -> Iterator[BinaryIO]:
         return
     path, own = Path(place.url, name), 1 + len(Path(name).parts)
     with suppress(FileExistsError):
-        path.parent.mkdir(0o700)  # only this one: a task that outlives its run must not create the output folder again
+        path.parent.mkdir(0o700)  # not its parents: a task that outlives its run must not recreate the output folder
     with open(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own), "wb") as file:
         yield file
         file.flush()

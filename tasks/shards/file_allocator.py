@@ -21,11 +21,12 @@ from ..errors import NO_SPACE, OutOfRoom
 CHECK_SECONDS = 0.02
 """Time between two checks of the resident size."""
 _READINGS = 3
-"""Most times that pages are unmapped in a row."""
+"""Maximum number of times that pages are unmapped in a row."""
 
 
 class FileAllocator:
-    """Allocates arrays in temporary files of a folder; a context manager. About `resident` bytes take memory at most.
+    """Allocates arrays in temporary files of a folder; a context manager. About `resident` bytes of them at most are in
+    memory.
 
     The files have no names, so that none is left behind however the process ends. A thread checks the resident size and
     unmaps all pages when it exceeds the limit (``MADV_DONTNEED``). Unmapped pages stay in the page cache while memory
@@ -81,7 +82,7 @@ class FileAllocator:
         return np.frombuffer(mapped, dtype)
 
     def watch(self, array: NDArray[Any]) -> None:
-        """Unmap the pages of another array, too, if it is mapped from a file. Nothing may write to it."""
+        """Unmap the pages of another array as well, if it is mapped from a file. Nothing may write to that array."""
         base: Any = array
         while base is not None and not isinstance(base, mmap.mmap):
             base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)

@@ -3,9 +3,8 @@
 exchange 1   send_supported_edges   buckets → groups: build_group_edges
 exchange 2   send_intervals         groups → buckets: collect_intervals
 
-A group gets the edges with triangles of which an endpoint is in the group. Edges without triangles have λ 0; they are
-sent in neither direction.
-On a GPU the edges of all buckets are merged range by range, in bounded memory.
+A group gets each edge that has triangles and an endpoint in the group. Edges without triangles have λ 0; they are sent
+in neither direction. On a GPU the edges of all buckets are merged range by range, in bounded memory.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class ShardEdges(SizedArrays):
 
 
 AT_ONCE = 2**26
-"""Edges that are merged at once, or somewhat more."""
+"""About the number of edges that are merged at once."""
 
 
 class MergedGroupEdges(NamedTuple):
@@ -90,7 +89,7 @@ class MergedGroupEdges(NamedTuple):
     row: NDArray[np.int32]
     """[owned edges] as in SupportedEdges."""
     entries: int
-    """Ends in the group."""
+    """Number of endpoints in the group."""
 
 
 def merge_edges(

@@ -195,11 +195,11 @@ def peel_shards(
 
     `before` is the state of this group at an earlier stop, for the same graph, groups and shards. When `seconds` are
     over in any group, all groups stop after the same level. They also stop between two levels when at most `until`
-    edges of the graph remain, the same number for all groups. `progress(level, remaining edges)` is called before the
+    edges of the graph remain; all groups pass the same `until`. `progress(level, remaining edges)` is called before the
     first level, and after each. Rows and other large arrays that are rarely read come from `allocator`. `block` is the
-    number of edges of two groups that one exchange covers, at the start and at a stop. Raises ClusterLost when another
-    group is lost, InternalError when a rule of conservation is violated or groups disagree, ValueError for an edge of
-    2^28 triangles or more, or for 2^32 halves of edges in a group.
+    maximum number of edges between two groups whose endpoint words one exchange carries, at the start and at a stop.
+    Raises ClusterLost when another group is lost, InternalError when a rule of conservation is violated or groups
+    disagree, ValueError for an edge of 2^28 triangles or more, or for 2^32 halves of edges in a group.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
@@ -238,7 +238,9 @@ class GroupPeeling:
             self._restore(before)
 
     def run(self, deadline: float | None, progress: Callable[[int, int], None] | None) -> ShardState:
-        """Peel until few edges remain or, after the `deadline` on the monotonic clock, until the end of a level."""
+        """Peel until at most `until` edges remain or, after the `deadline` on the monotonic clock, until the end of a
+        level.
+        """
         group = self.group
         self._check()
         if progress is not None:

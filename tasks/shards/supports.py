@@ -11,7 +11,8 @@ A triangle a < b < c belongs to the group of c, which owns (a, c) and (b, c). Th
 
 Buckets may be on the host and groups on a GPU: what arrives is moved to the device of the receiver.
 
-The edges of a bucket, sorted by rank, to stream to every group and to send to the groups that own them.
+Two kinds of messages have the edges of a bucket, sorted by rank: an `EdgeStream` goes to every group, an `EdgeRun` to
+the group that owns its edges.
 """
 
 from __future__ import annotations

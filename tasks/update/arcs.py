@@ -1,6 +1,7 @@
-"""Directions and weights of edges, and what a batch of rows makes of them.
+"""Directions and weights of edges, before and after a batch of rows.
 
-λ needs neither, so the tables of a result do not have them. They are kept in its state for the programs of an update.
+λ needs neither, so the tables of a result do not have them. The state of the result keeps them for programs that an
+update runs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class EdgeArcs(SizedArrays):
 
     @classmethod
     def of(cls, edges: Sequence[BucketEdges], directed: bool, weighted: bool) -> EdgeArcs:
-        """Those of the edges of all buckets of a graph. Buckets without edges may lack the arrays."""
+        """The directions and weights of the edges of all buckets. Buckets without edges may lack the arrays."""
         ways = [np.zeros(0, np.uint8), *(own.ways for own in edges if own.ways is not None)]
         weight = [np.zeros(0), *(own.weight for own in edges if own.weight is not None)]
         return cls(np.concatenate(ways) if directed else None, np.concatenate(weight) if weighted else None)
@@ -43,7 +44,7 @@ class EdgeRows(SizedArrays):
     """The rows that a graph could have been read from: one for each edge in each of its directions, in any order."""
 
     ids: Ids
-    """[vertices] ascending, with those that no row has."""
+    """[vertices] ascending; includes vertices that no row has."""
     source: NDArray[np.int64]
     """[rows] position in `ids`; that of the smaller id in an undirected graph"""
     target: NDArray[np.int64]
@@ -75,8 +76,9 @@ class EdgeRows(SizedArrays):
 def rows_after(before: EdgeRows, inserted: EdgeRows, deleted: EdgeRows) -> tuple[EdgeRows, BatchCounts]:
     """The rows of a graph after a batch, and how the rows of the batch met it.
 
-    Deletions come first. A row to insert that is there gets the weight of the batch. Vertices are as in `apply_batch`:
-    those of `inserted` are in the new graph, and one of `deleted` that no row has is not. Raises OutOfRoom as there.
+    Deletions are applied before insertions. An inserted row that the graph already has gets the weight of the batch.
+    The new graph has all vertices of `inserted`; it lacks other vertices of `deleted` that no row has. Raises OutOfRoom
+    as `apply_batch` does.
     """
     ids, numbers = union([before.ids, inserted.ids, deleted.ids])
     own, new, old = numbers
@@ -106,7 +108,9 @@ def rows_after(before: EdgeRows, inserted: EdgeRows, deleted: EdgeRows) -> tuple
 
 
 def _among(keys: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each key is among `some`, bool [keys]. Sorts `some` alone, which are few: `numpy.isin` hashes all."""
+    """Whether each key is among `some`, bool [keys]. Sorts only `some`, which are few, while `numpy.isin` would hash
+    all keys.
+    """
     if not len(some):
         return np.zeros(len(keys), np.bool_)
     ordered = np.sort(some)

@@ -1,8 +1,8 @@
 """Values of vertex programs after a change of the graph, from the values before it, where little or nothing has to run.
 
-Levels of a search need undirected edges; weights make no difference. Vertices that both graphs have are at other
-positions in each: `Change.own` leads from the first graph to the positions of the change, and `new_positions` from
-there to the second graph.
+Levels of a search need undirected edges; weights make no difference. A vertex may have a different position in each
+graph. `Change.own` gives the position in the change of each vertex of the first graph; `new_positions` gives the
+position in the second graph of each vertex of the change.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def ranks_to_start(change: Change, rank: NDArray[np.float64]) -> NDArray[np.floa
 
 def components_after(change: Change, component: Numbers) -> Numbers | None:
     """The smallest vertex of the component of each vertex, int64 [vertices of the second graph]; None if an edge or a
-    vertex has gone, which may split components.
+    vertex was removed, which may split components.
 
-    `component` [vertices of the first graph] are the same before, as positions in the first graph. Added edges join
-    whole components, so it is enough to find the components of these edges between the components.
+    `component` [vertices of the first graph] is the smallest vertex of each vertex's component before the change, as a
+    position in the first graph. Added edges join whole components, so it is enough to search a graph whose vertices are
+    the components before and whose edges are the added ones.
     """
     if change.lost or change.gone:
         return None
@@ -58,8 +59,9 @@ def search_after(change: Change, level: NDArray[np.int32], parent: Numbers) -> t
     """Levels and parents of a breadth-first search in the second graph; None if a level may differ.
 
     `level` (-1 for unreached) and `parent` (-1 without) [vertices of the first graph] are those before, parents as
-    positions in the first graph. Levels stay if no added edge leads over more than one level and no removed edge led to
-    a parent. An added edge from the level before gives its higher end a new parent if that is smaller.
+    positions in the first graph. Levels stay the same if no added edge spans more than one level and no removed edge
+    led to a parent. If an added edge connects a vertex with one of the level before, the latter becomes its parent if
+    it is smaller than the parent before.
     """
     place = new_positions(change)
     if (place[change.own] < 0)[level >= 0].any():

@@ -1,8 +1,8 @@
 """What changed between two graphs, in a numbering that both share: from a batch of changes, or from two whole graphs.
 
-Both graphs are sorted, so all comparisons are merges of sorted arrays. Takes memory in proportion to both graphs.
-A batch is small in most nights. NumPy searches it without a kernel, so that Numba is not loaded where nothing changes;
-many edges are searched by kernels.
+Both graphs are sorted, so all comparisons are merges of sorted arrays. Takes memory in proportion to both graphs. Most
+batches are small. NumPy searches them without kernels, so that Numba is not loaded for a batch that changes nothing.
+Kernels search many edges.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges, BucketIds
 
 FEW = 2**14
-"""Up to so many edges are searched by NumPy, without kernels. It takes 30 passes over arrays of this length."""
+"""Maximum number of edges that NumPy searches without kernels. It takes up to 30 passes over arrays of this length."""
 
 
 def rows_before(edges: Topology, some: Topology) -> NDArray[np.int64]:
@@ -92,7 +92,7 @@ class NumberedGraph(SizedArrays):
 
     @classmethod
     def of_buckets(cls, ids: Sequence[BucketIds], edges: Sequence[BucketEdges]) -> NumberedGraph:
-        """The graph in these buckets, all of a graph. One thread copies each."""
+        """The graph of all its buckets. One thread copies each bucket."""
         joined = identity.concatenate([own.ids for own in ids])
         cuts = np.cumsum([0, *map(len, edges)])
         low, high = np.empty(cuts[-1], np.int32), np.empty(cuts[-1], np.int32)
@@ -152,7 +152,7 @@ class Change(SizedArrays):
 
     @property
     def size(self) -> int:
-        """Edges that one of the graphs has alone."""
+        """Number of edges that only one of the graphs has."""
         return self.lost + self.added.edges
 
     @property
@@ -200,8 +200,8 @@ class Change(SizedArrays):
 def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: NumberedGraph) -> Change:
     """The change that a batch makes. Deletions come first, then insertions.
 
-    Vertices of `inserted` are in the new graph, with or without an edge. A vertex of `deleted` without an edge in the
-    new graph is gone. Raises OutOfRoom for more than MAX_VERTICES vertices.
+    The new graph has all vertices of `inserted`, with or without an edge. It lacks other vertices of `deleted` that
+    have no edge in it. Raises OutOfRoom for more than MAX_VERTICES vertices.
     """
     ids, (own, new, old) = union([graph.ids, inserted.ids, deleted.ids])
     before, plus, minus = _renumbered(graph, own, ids), _renumbered(inserted, new, ids), _renumbered(deleted, old, ids)
@@ -239,7 +239,7 @@ def compare(graph: NumberedGraph, today: NumberedGraph) -> Change:
 
 
 def _without_strangers(change: Change) -> Change:
-    """The change without vertices that neither graph has: a deletion may name them."""
+    """The change without vertices that neither graph has. A deletion may name such vertices."""
     strange = _others(change.own, len(change.ids)) & ~change.stays
     if not strange.any():
         return change
@@ -259,7 +259,7 @@ def _without_strangers(change: Change) -> Change:
 
 
 def union(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
-    """The distinct ids of ascending arrays, ascending, and each array as positions in them."""
+    """The distinct ids of ascending arrays, ascending, and for each array the positions of its ids among them."""
     filled = [run for run in runs if len(run)]
     if not filled:
         return runs[0], [np.zeros(0, np.int32) for _ in runs]
@@ -289,7 +289,7 @@ def _chosen(edges: Topology, rows: NDArray[np.bool_]) -> Topology:
 
 
 def _others(positions: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
-    """[count] true where no position is."""
+    """[count] whether each number is missing from `positions`."""
     mask = np.ones(count, np.bool_)
     mask[positions] = False
     return mask

@@ -1,8 +1,9 @@
 """The order of a peeling: which edges fell before which others, and the counts that an update needs.
 
 An edge is *later* than another if its (λ, time) is larger. The order is valid when each edge has at most λ triangles
-whose two other edges are later. With the counts of `Order` this certifies λ: the edges of λ ≥ k are in at least k
-triangles of such edges, and of any set of edges the first one is in at most λ triangles of the set.
+whose two other edges are later. With the counts of `Order` this certifies λ: each edge of λ ≥ k is in at least k
+triangles of such edges; and in any set of edges, the first edge in the order is in at most as many triangles of the set
+as its λ.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def _back(values: NDArray[np.int32], number: NDArray[np.signedinteger[Any]]) -> 
 def _fallen(
     edges: Topology, level: NDArray[np.int32], count: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """All edges that fall if each level is peeled, in the order in which they do, and the triangles [edges] of each
-    whose other edges come later.
+    """All edges that fall when each level is peeled, in the order of their fall, and [edges] the number of triangles of
+    each edge whose other two edges fall later.
     """
     from ...kernels.cpu.peeling.cascade import Cascade
 

@@ -1,9 +1,10 @@
-"""What is kept beside a result for the next update: its numbering, edges, order of peeling and forest, as raw columns.
+"""The state that is kept beside a result for the next update: numbering, edges, order of peeling and forest, as raw
+columns.
 
 The folder `state` has one file for each array, little-endian without a header, so that it can be mapped into memory,
-and an index with the SHA-256 of the pieces of each file, which is itself sealed. Small values of edges are stored in
-one or two bytes each, and in place of the lower end of each edge where the edges of each vertex start. All of it can be
-computed from the result, so a lost or damaged state costs time and never exactness.
+and an index. The index has the SHA-256 of the pieces of each file, and its own checksum. Small values of edges are
+stored in one or two bytes each. In place of the lower end of each edge, a file has the position where the edges of each
+vertex start. The state can be computed from the result, so a lost or damaged state costs time and never exactness.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ from .order import Order, order_of
 from .state_index import FORMAT, INDEX, VERSION, NoState, new_place, read_index, sealed
 
 _STEP = 2**24
-"""Bytes of a file that are written at once, and that have a checksum of their own: all threads read one large file."""
+"""Bytes of a piece of a file. A piece is written at once and has its own checksum, so that all threads can check one
+large file.
+"""
 _BYTES = ("text", "ways")
 """Files whose bytes are not widened to int32."""
 _PIECE = 2**20
-"""About as many lower ends are found at once by a thread: they fit its cache."""
+"""About the number of lower ends that a thread finds at once: they fit its cache."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,11 @@ def write_state(place: Folder, run: str, state: State) -> int:
 def read_state(place: Folder, run: str) -> State:
     """The state of the result of `run`, from the folder `place`, after all its checksums have been compared.
 
-    Arrays whose type in the files is the one in memory are mapped, copy-on-write. They are thus writable like those of
-    a new graph, so that kernels are compiled once for both.
+    Arrays whose type in the files is that in memory are mapped copy-on-write. They are thus writable, like the arrays
+    of a new graph, so that kernels are compiled once for both.
 
-    Raises NoState if there is none, if it is damaged, or if it is of another run. Checksums do not detect forgery, and
-    kernels index memory by these arrays: so their lengths and ranges are those of a graph, whoever wrote them.
+    Raises NoState if there is no state, if it is damaged, or if it is of another run. Checksums do not detect forgery,
+    and kernels index memory by these arrays. So the lengths and ranges of the arrays are checked as well.
     """
     index = read_index(place)
     if index["run"] != run:
@@ -151,7 +154,8 @@ def _ids(found: Mapping[str, NDArray[Any]], vertices: int) -> Ids:
 
 
 def _lower_ends(first: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The lower end of each edge, int32 [edges], from where the edges of each vertex start, int64 [vertices + 1].
+    """The lower end of each edge, int32 [edges], from the positions where the edges of each vertex start, int64
+    [vertices + 1].
 
     Uses no kernels, which would load Numba: a batch without changes does not need it.
     """
@@ -241,14 +245,14 @@ def _file(place: Folder, name: str) -> NDArray[np.uint8]:
 
 
 def _check(stored: NDArray[Any], wide: NDArray[np.int32] | None, wanted: str) -> bool:
-    """Whether a piece of a file has this checksum. Its values are copied to `wide`, if they are to be int32."""
+    """Whether a piece of a file has the checksum `wanted`. Copies its values to `wide` if that is given."""
     if wide is not None:
         wide[:] = stored
     return _checksum(_content(stored)) == wanted
 
 
 def _flaw(readers: Executor, found: Mapping[str, NDArray[Any]], vertices: int, edges: int) -> str | None:
-    """What in the arrays is not that of a graph; None if nothing is. Threads look at one array each."""
+    """Why the arrays cannot be those of a graph; None if they can. Each thread checks one array."""
     of_ids = ("ids",) if "ids" in found else ("starts", "text")
     needed = {*of_ids, "first", "high", "forest", *(field.name for field in fields(Order))}
     if missing := sorted(needed - found.keys()):
@@ -279,7 +283,7 @@ def _flaw(readers: Executor, found: Mapping[str, NDArray[Any]], vertices: int, e
 
 
 def _is_within(values: NDArray[Any], end: int | None) -> bool:
-    """Whether all are at least 0, and below `end` if it is given."""
+    """Whether all values are at least 0, and below `end` if it is given."""
     return not len(values) or (values.min() >= 0 and (end is None or values.max() < end))
 
 
@@ -288,7 +292,7 @@ def _ascends(values: NDArray[Any]) -> bool:
 
 
 def _is_partition(bounds: NDArray[np.int64], end: int) -> bool:
-    """Whether they go from 0 to `end` and never fall."""
+    """Whether the bounds begin with 0, end with `end` and never decrease."""
     return bool(bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
 
 
@@ -308,7 +312,7 @@ def _are_ids(found: Mapping[str, NDArray[Any]]) -> bool:
 
 
 def _are_higher_ends(first: NDArray[np.int64], high: NDArray[np.int32], vertices: int) -> bool:
-    """Whether those of a vertex ascend, from above the vertex: so no edge is there twice."""
+    """Whether the higher ends of each vertex ascend and exceed the vertex, so that no edge occurs twice."""
     if not _is_within(high, vertices):
         return False
     begins = first[:-1][first[1:] > first[:-1]]
@@ -318,7 +322,7 @@ def _are_higher_ends(first: NDArray[np.int64], high: NDArray[np.int32], vertices
 
 
 def _are_weights(found: Mapping[str, NDArray[Any]], edges: int) -> bool:
-    """Whether each direction of each edge has a weight. A direction that is not there is none of an edge."""
+    """Whether direction bits are valid, and weights are as many as directions."""
     ways, weight = found.get("ways"), found.get("weight")
     if ways is not None and not (_is_within(ways, (UP | DOWN) + 1) and (ways > 0).all()):
         return False

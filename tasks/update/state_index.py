@@ -1,4 +1,6 @@
-"""The index of the state of a result, and the state's files as they are. Loads no arrays and no kernels."""
+"""The index of the state of a result, and operations on the state's folder that do not read its arrays. Loads no
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def new_place(place: Folder) -> Iterator[None]:
 
 
 def is_unfinished(place: Folder) -> bool:
-    """Whether a run that was killed has left a part of a state in the folder, which must be on a disk."""
+    """Whether a run that was killed has left part of a state in the folder; False unless the folder is on a disk."""
     if not place.is_local or has_state(place):
         return False
     try:
@@ -87,7 +89,7 @@ def carry_state(source: Folder, target: Folder, run: str) -> None:
 
 
 def read_index(place: Folder) -> dict[str, Any]:
-    """The index of a state, whose files are of FILES, with the type, the bytes and the checksums of each.
+    """The index of a state: the files, all of which FILES lists, with the type, size in bytes and checksums of each.
 
     Raises NoState.
     """

@@ -55,7 +55,7 @@ class OverBudget(Exception):
         self.triangles = triangles
         """Triangles looked at before the update stopped."""
         self.work = work
-        """Work of the update until it stopped, or its expected work in all if `is_expected`."""
+        """Work of the update until it stopped, or the expected work of the whole update if `is_expected`."""
         self.is_expected = is_expected
         """Whether `work` is an estimate of all work, from the changes that were made so far."""
         self.has_room = has_room
@@ -109,8 +109,8 @@ def update_order(
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
     larger. Without `in_one_thread` all threads do small steps, too: the outcome is the same. Raises OverBudget if the
     work would be more than `most_work`, or insertions need lists of more than `most_listed` entries of 12 bytes. With
-    `peels_rest`, an update whose insertions exceed these limits at some level peels all remaining edges instead, and so
-    does one in which peeling them is less work than following the edges that begin to stand at one level (see REST).
+    `peels_rest`, if insertions exceed these limits at some level, the update peels all remaining edges instead. It also
+    does so at a level at which too many edges begin to stand (see REST).
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
@@ -202,7 +202,7 @@ def _steps(
 
 
 def _by_step(rows: NDArray[np.int32], step: NDArray[np.uint8], steps: int) -> list[NDArray[np.int32]]:
-    """The rows of each of so many steps, in the order in which they were."""
+    """[steps] the rows of each step, in their order in `rows`."""
     order = np.argsort(step, kind="stable")
     return np.split(rows[order], np.cumsum(np.bincount(step, minlength=steps))[:-1])
 
@@ -216,7 +216,7 @@ def _within(most: int, looked: int) -> None:
 SHARES = (1 / 32, 1 / 8)
 """Shares of the changed edges in the two samples. The smaller one is part of the larger one."""
 FEWEST = 32
-"""Fewer changed edges are all replayed."""
+"""If there are at most this many changed edges, all are replayed."""
 
 
 @dataclass(frozen=True)

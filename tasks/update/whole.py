@@ -1,4 +1,4 @@
-"""Supports and the order of peeling without an earlier order: of all edges, or of those that an update has left."""
+"""Supports and the order of peeling, without an earlier order, of all edges or of those that an update has left."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def supports_after(
 
 
 def recorded_order(rows: NDArray[np.int32], subgraph: Subgraph, peeled: Peeled) -> Order | None:
-    """The order of a peeling with a record, of all edges of a graph; None without one.
+    """The order of all edges of a graph from a peeling that was recorded; None if it was not.
 
     `rows` [owned edges] are the places of the edges in the order's arrays: each of 0 … edges - 1 once.
     """

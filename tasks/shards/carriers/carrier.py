@@ -82,13 +82,13 @@ class _Board:
 
     def __init__(self, groups: int) -> None:
         self.changed = threading.Condition()
-        # Two slots per group suffice: a group may write its next packets while another still reads the last ones. It
-        # does not write those after the next before all groups have written the next.
+        # Two slots per group suffice: while one group still reads the packets of exchange n, another may write those of
+        # exchange n + 1. No group writes the packets of exchange n + 2 before all groups have written those of n + 1.
         self.sent: list[list[_Sent | None]] = [[None, None] for _ in range(groups)]
         self.exchanges = [0] * groups
         """[groups] the last exchange whose packets each group has written."""
         self.ended: dict[int, str] = {}
-        """Why a group takes part no more, by rank."""
+        """By rank, why a group has left the run."""
 
 
 class MemoryCarrier:

@@ -1,8 +1,9 @@
 """The carrier between groups with GPUs of one machine: content for one group stays in GPU memory until it is read.
 
-Another carrier brings what is in host memory, and says where the rest lies. A group copies its content for the others
-into one of two areas of its outbox, in turn. A receiver reads it there, over NVLink or PCIe. An area is not written
-again before all groups have made the next exchange, before which each waits for its own kernels.
+A second carrier, the base, sends content in host memory, and the location of content in GPU memory. A group copies its
+content for the others into one of two areas of its outbox, in turn. A receiver reads the content there, over NVLink or
+PCIe. Before an exchange each group waits for its own kernels. So once all groups have made the next exchange, nobody
+reads the area any more, and the group may write to it again.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     from ....kernels.gpu.shards.shared_memory import OpenOutbox, Outbox
 
 _ALIGNED = 4
-"""Content starts at a multiple of so many words."""
+"""Content starts at a multiple of this number of words."""
 _PIECE_WORDS = 2**25
 """Words that `send_all` sends at a time."""
 _START, _WORDS = 0, 1
-"""Indices in a message that says where content lies: its start, in units of _ALIGNED words, and its words."""
+"""Indices in a message that says where content lies: its start, in units of _ALIGNED words, and its length in words."""
 
 
 @contextmanager
 def between_gpus(carrier: Carrier, direct: bool = True) -> Iterator[Carrier]:
-    """Context in which a carrier, over `carrier`, also takes `own` words in GPU memory.
+    """Context with a carrier over `carrier` that also takes `own` words in GPU memory.
 
     The packets that it returns have their `own` words in GPU memory if `direct` is true and each group reaches the GPU
     memory of all others, and otherwise in host memory. All groups must enter and leave the context at the same time,
@@ -53,10 +54,11 @@ def between_gpus(carrier: Carrier, direct: bool = True) -> Iterator[Carrier]:
 
 
 def send_all(carrier: Carrier, own: Any, receivers: Container[int]) -> list[Any]:
-    """[groups] the words of each group, those of this group as given; empty unless it is one of the `receivers`.
+    """[groups] the words of all groups on `receivers`; on the others their own words, and empty arrays for other
+    groups.
 
-    `own`, words of one dimension, may be in GPU memory if the carrier is one of `between_gpus`; what other groups send
-    comes to the same memory. All groups call this with the same receivers. Raises as `Carrier.exchange`.
+    `own`, words of one dimension, may be in GPU memory if the carrier is one of `between_gpus`; the words of other
+    groups are then in GPU memory as well. All groups call this with the same receivers. Raises as `Carrier.exchange`.
     """
     groups, rank = carrier.groups, carrier.rank
     lengths = [int.from_bytes(text, "little") for text in all_gather(carrier, len(own).to_bytes(8, "little"))]
@@ -159,8 +161,9 @@ class GpuMemoryCarrier:
         self._others = [None] * self.groups
 
     def _place(self, turn: int, own: Sequence[Any]) -> tuple[tuple[bytes, int], list[Words]]:
-        """Copy words to the outbox; returns its address and size if it is new, and [groups] what the receivers need:
-        1 and where the words are, or 0 and the words themselves, if they are in host memory.
+        """Copy words to the outbox. Returns the address and size of the outbox if it is new, and [groups] the message
+        to each receiver: 1 and the location of the words in the outbox, or 0 and the words themselves, if they are in
+        host memory.
         """
         starts: dict[int, int] = {}  # words that several groups get are copied once
         needed = 0

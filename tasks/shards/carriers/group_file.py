@@ -120,7 +120,7 @@ class Buffer:
 
 
 class _File:
-    """The files of any group."""
+    """The open files of a group, whether this one or another."""
 
     def __init__(self, paths: Sequence[Path], handles: list[int], groups: int, access: int) -> None:
         self._paths, self.handles = paths, handles

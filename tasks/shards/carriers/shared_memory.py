@@ -30,7 +30,8 @@ _HEARTBEAT_SECONDS = 1.0
 _CHECK_SECONDS = 0.25
 """How often a waiting group checks whether the others live."""
 _TURNS, _YIELDS = 100, 10
-"""Loads of a number before the core is yielded (3 µs), and yields before sleeping: as long in all as a wake-up takes.
+"""Loads of a number before the core is yielded (3 µs), and yields before sleeping. Both together take as long as a
+wake-up.
 """
 _ABANDONED = 2**32 - 1
 """Posted in place of the number of an exchange when the group has failed."""
@@ -104,7 +105,7 @@ class SharedMemoryCarrier:
                 other.close()
             remove_abandoned(folders, name)
             raise
-        # Every group unlinks all files, as another group may have ended before it did.
+        # Every group unlinks all files, as another group may have ended before it unlinked its own.
         own.unlink()
         for other in filter(None, others):
             other.unlink()

@@ -3,7 +3,7 @@
 The kernels make thousands of exchanges without the host; see kernels/cuda/shards/peel.cu. Their messages go through the
 transport that `transport` has opened.
 
-Names of the transports of messages between shards on GPUs.
+The constants MAILBOXES, HOST_MEMORY, NCCL and RELAY are the names of the transports.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 If every GPU reaches the memory of all others, kernels write to each other's mailboxes. If the processes share memory of
 a host, kernels write to inboxes there, in files that all processes map. Otherwise a thread per group takes the messages
-of its kernel from memory of the host and delivers those of other groups there, over the group's carrier or through
-NCCL. Where kernels write to the others themselves, the thread sends and checks heartbeats instead.
+of its kernel from host memory, sends them over the group's carrier or through NCCL, and writes the messages of other
+groups to host memory. Where kernels send the messages themselves, the thread sends and checks heartbeats instead.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 def mapped_inboxes(carriers: Sequence[SharedMemoryCarrier], words: int, pool: Executor) -> Iterator[list[Words]]:
     """[groups] the inboxes of all groups: zeros, of at least `words` words. `carriers` are those of this process.
 
-    The files are unlinked by then; their space is freed with the last process that maps them. Raises ConnectionError in
-    every process if one of them has no space for its inboxes or cannot map another one, and the errors of
-    `Carrier.exchange`.
+    The files are unlinked before the context is entered; their space is freed when no process maps them any more.
+    Raises ConnectionError in every process if any process has no space for its inboxes or cannot map an inbox, and the
+    errors of `Carrier.exchange`.
     """
     folders, name = carriers[0].folders, f"{carriers[0].run:016x}-mail"
     size = -(-4 * words // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
@@ -231,7 +231,9 @@ class TransportThread(Thread, ABC):
 
 
 class RelayThread(TransportThread):
-    """Sends the messages of the group's kernel to the other groups, and delivers theirs to it."""
+    """Sends the messages of the group's kernel to the other groups, and delivers the messages of those groups to the
+    kernel.
+    """
 
     _mail: RelayedMail
 
@@ -249,7 +251,7 @@ class RelayThread(TransportThread):
 class HeartbeatThread(TransportThread):
     """Exchanges heartbeats over the carrier, while messages go from kernel to kernel or through NCCL.
 
-    NCCL does not notice lost groups by itself; this thread aborts it then.
+    NCCL does not detect lost groups; this thread does, and then aborts NCCL.
     """
 
     def __init__(self, mail: ShardMail, carrier: Carrier, nccl: NcclCarrier | None = None) -> None:
@@ -293,9 +295,9 @@ def open_transport(
 ) -> OpenTransport:
     """Open the transport of the groups of one process, until the `stack` closes; all processes call this together.
 
-    `way` is "mailboxes", "nccl", "auto" for mailboxes if all groups reach them, or any other text for the carriers.
-    Instead of carriers that share memory of a host, kernels write to that memory if CUDA can reach it. Raises
-    UsageError for mailboxes that are not reached and for NCCL if it is not available.
+    `way` is "mailboxes", "nccl", "auto" for mailboxes if all groups reach them, or any other text for the carriers. If
+    the carriers share memory of a host and CUDA can reach that memory, kernels write to it instead of the carriers.
+    Raises UsageError for mailboxes that cannot be reached, and for NCCL if it is not available.
     """
     if way == NCCL and edges[0].groups > 1:
         if _has_gpus_apart(carriers, pool):
@@ -364,7 +366,7 @@ def _through_host(
 
 
 def _relayed(edges: Sequence[ShardEdges], stack: ExitStack) -> list[RelayedMail]:
-    """Open host memory from where threads take and to where they deliver messages."""
+    """Open host memory, from which threads take messages and to which they deliver messages."""
     from ....kernels.gpu.shards.mail import RelayedMail
 
     mails: list[RelayedMail] = []
@@ -412,7 +414,7 @@ def _through_nccl(
 
 
 def _agree(why: str, carriers: Sequence[Carrier], pool: Executor) -> None:
-    """Agree on whether all processes can use a transport; `why` says why this one cannot, empty if it can.
+    """Agree on whether all processes can use a transport. `why` says why this process cannot; it is empty if it can.
 
     Raises ConnectionError in all processes if one of them cannot.
     """
