@@ -46,7 +46,7 @@ class _Limits:
         return left is not None and left <= 0
 
     def exchanges_left(self, exchanges: int) -> int | None:
-        """How many more exchanges are allowed after so many; None for no limit."""
+        """How many more exchanges are allowed after `exchanges`; None for no limit."""
         return None if self._exchanges is None else self._exchanges - exchanges
 
     @property
@@ -55,7 +55,7 @@ class _Limits:
 
 
 def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) -> BoundingResult:
-    """Follow the plan's schedule: peel, band or fixpoint, from where the `checkpoint` of an earlier run ended."""
+    """Run the plan's schedule: peel, band or fixpoint. Resume from the `checkpoint` of an earlier run if it has one."""
     limits = _Limits(context.settings)
     context = replace(context, engine=context.engine.for_tasks(len(context.subgraphs)))
     schedule = _schedule(context, plan)
@@ -103,7 +103,7 @@ _NAME = "progress"
 
 
 class BoundingCheckpoint:
-    """Stores the bounding of one graph in a checkpoint. To resume, the values of `how` must be the same, too.
+    """Stores the state of bounding one graph in a checkpoint. A run resumes only if its values of `how` are the same.
 
     With `in_parts` the edges of the buckets are in host memory while the graph is bounded.
     """
@@ -120,7 +120,7 @@ class BoundingCheckpoint:
         self._checkpoint, self._graph, self._engine, self._events = checkpoint, graph, engine, events
         self._how, self._in_parts = how, in_parts
         self.stop_seconds = 0.0
-        """What it takes to stop the search and to start it again."""
+        """Seconds that it takes to stop the search and to start it again."""
         self.saves = 0
         """Number of checkpoints that were saved."""
 
@@ -131,7 +131,7 @@ class BoundingCheckpoint:
         return (left is not None and left <= 0) or bool(exchanges and every is not None and exchanges % every == 0)
 
     def exchanges_left(self, exchanges: int) -> int | None:
-        """Exchanges until the next checkpoint is due, after so many; None for no limit."""
+        """Exchanges until the next checkpoint is due, after `exchanges`; None for no limit."""
         every = self._checkpoint.settings.every_exchanges
         return None if every is None else every - exchanges % every
 
@@ -141,8 +141,8 @@ class BoundingCheckpoint:
         return self._checkpoint.seconds_left(self._events, _NAME, self.stop_seconds)
 
     def save(self, states: list[Future], facts: Mapping[str, Any], reached: Mapping[str, int]) -> list[Future]:
-        """Save a checkpoint, with the progress `reached`. Gives the states to continue with, whose lineage is cut: lost
-        ones are read from the checkpoint.
+        """Save a checkpoint, with the progress `reached`. Returns the states to continue with. Their lineage is cut: a
+        lost state is read from the checkpoint.
         """
         with self._checkpoint.saving(_NAME, self.stop_seconds):
             if self._checkpoint.graph is None:
@@ -168,7 +168,7 @@ class BoundingCheckpoint:
         return states
 
     def load(self) -> tuple[Mapping[str, Any], list[Future]] | None:
-        """The facts and the states of an earlier run with the same graph and `how`; None if it left none."""
+        """The facts and the states of an earlier run with the same graph and `how`; None if there are none."""
         if self._checkpoint.graph is None:
             return None
         found = self._checkpoint.load(
@@ -237,7 +237,7 @@ def order_of_rows(
     subgraphs: Sequence[Future],
     edges: Sequence[Future],
 ) -> Future | None:
-    """The Order of the rows of the result, or None as its result if there is no record; None if none was requested.
+    """The Order of the rows of the result, a future whose result is None without a record; None if none was requested.
 
     `rows` and `subgraphs` [1] are OwnedRows and Subgraph, `edges` [buckets] BucketEdges.
     """

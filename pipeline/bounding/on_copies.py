@@ -32,7 +32,7 @@ class OnCopies(Schedule):
     """Narrows bounds in iterations, each of which is recorded as an exchange."""
 
     def __init__(self, context: BoundingContext, method: str, most_workers: int) -> None:
-        """By the method `band` or `fixpoint`, on at most `most_workers` workers."""
+        """Search by the method `band` or `fixpoint`, on at most `most_workers` workers."""
         super().__init__(context)
         self.name, self._most_workers = method, most_workers
         self._operator: Operator = "tridn" if context.settings.operator == "tridn" else "hindex"
@@ -49,7 +49,7 @@ class OnCopies(Schedule):
         return {"exchange": self.exchanges, **known}
 
     def exchange(self, seconds: float | None, most: int | None = None) -> None:
-        """Iterate for at most `seconds` and the rest of an iteration, and at most so many times."""
+        """Iterate for at most `seconds` and the rest of an iteration, and at most `most` times."""
         super().exchange(seconds, most)
         events, total = self.context.events, sum(c.owned for c in self.context.counts)
         assert self.states is not None

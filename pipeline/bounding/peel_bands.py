@@ -47,7 +47,7 @@ T = TypeVar("T")
 L = TypeVar("L", bound=OrientedLists)
 
 _MOST_BANDS = 64
-"""Most bands that are made for the sake of helpers."""
+"""Maximum of the minimum number of bands that helpers call for; see `_least_bands`."""
 _MOST_LOSSES = 20
 """How often workers may be lost without a band being finished."""
 
@@ -55,15 +55,16 @@ _MOST_LOSSES = 20
 def gang_of(
     engine: Engine, carrier: CarrierSetting, most: int, graph: Future | None = None
 ) -> tuple[list[str], Communicator]:
-    """The addresses of the workers that take part, as `_band_workers`, and their communicator. Raises ClusterLost.
+    """The addresses of the workers that take part (see `_band_workers`), and their communicator.
 
-    The worker that has `graph` takes part, if it is given, and comes first.
+    If `graph` is given, the worker that holds it takes part and comes first. Raises ClusterLost if workers are lost
+    again and again.
     """
     for _ in range(_MOST_LOSSES):
         addresses = _band_workers(engine, carrier, most, graph)
         try:
             return addresses, Communicator.of(engine, len(addresses), carrier, addresses)
-        except StateLost:  # one is lost since
+        except StateLost:  # a worker was lost meanwhile
             engine.refresh_workers()
     raise ClusterLost("workers were lost again and again before they could peel bands; run again")
 
@@ -84,7 +85,7 @@ def _band_workers(engine: Engine, carrier: CarrierSetting, most: int, graph: Fut
 
 
 def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most: int) -> Future:
-    """Count the triangles of the only partition on several workers. Gives int32 [edges] in the order of `owned`.
+    """Count the triangles of the only partition on several workers. Returns int32 [edges] in the order of `owned`.
 
     Raises StateLost if a worker is lost.
     """
@@ -101,9 +102,10 @@ def count_by_shares(engine: Engine, owned: Future, carrier: CarrierSetting, most
 def _gang_with(
     engine: Engine, carrier: CarrierSetting, most: int, graph: Future
 ) -> tuple[list[str], Communicator, list[Future | None]]:
-    """As `gang_of`, and what each worker gets of a graph.
+    """As `gang_of`, with the graph for each worker.
 
-    Dask sends it to CPUs. Of GPUs only the first one gets it, and sends it to the others (`share_copy`).
+    On CPUs Dask sends the graph to each worker. On GPUs only the first worker gets it, and sends it to the others
+    (`share_copy`).
     """
     if not engine.capacity.device_bytes:
         addresses, communicator = gang_of(engine, carrier, most)
@@ -122,7 +124,7 @@ class _Band(NamedTuple):
 
 @dataclass(frozen=True)
 class _Held(SizedArrays):
-    """What a worker holds for bands."""
+    """The graph and the state that a worker holds to peel bands."""
 
     topology: Topology
     state: BandState
@@ -139,7 +141,7 @@ class _Workers:
     found: dict[int, tuple[str, Future]] = field(default_factory=dict)
     """Band → the worker that has its λ"""
     helpers: dict[str, float] = field(default_factory=dict)
-    """Address of a worker without a GPU, where others have one → its speed in parts of that of a GPU"""
+    """Address of a worker without a GPU, where others have one → its speed as a share of a GPU's"""
     since: dict[str, float] = field(default_factory=dict)
     """Address → when the worker began its band"""
     speed: dict[str, float] = field(default_factory=dict)
@@ -166,7 +168,7 @@ class _Workers:
         return band / speed <= left / (len(gpus) * one)
 
     def drop(self, present: Collection[str]) -> list[int]:
-        """Forget the workers that are not present or hold nothing; gives the bands to be peeled again."""
+        """Forget the workers that are not present or hold nothing; returns the bands to be peeled again."""
         kept = {address for address, held in self.held.items() if address in present and held.status == "finished"}
         again = [band for address, (band, _) in self.busy.items() if address not in kept]
         again += [band for band, (address, _) in self.found.items() if address not in kept]
@@ -184,7 +186,7 @@ class PeelBands(Schedule):
     """Peels the only partition in bands."""
 
     def __init__(self, context: BoundingContext, most: int, helpers: int = 0) -> None:
-        """At most `most` workers take part in the filter, and so many `helpers` without a GPU peel bands."""
+        """At most `most` workers take part in the filter, and at most `helpers` workers without a GPU peel bands."""
         super().__init__(context)
         self._most, self._helpers = most, helpers
         self._workers = 0
@@ -214,14 +216,14 @@ class PeelBands(Schedule):
         return [found]
 
     def _start_beside(self) -> None:
-        """Start the tasks in the background, once a search. On GPUs this waits for the bands: in the filter Python does
-        much between kernels, which threads of the same process would hold up.
+        """Start the tasks in the background, once in each search. On GPUs they start with the bands: the filter does
+        much work in Python between kernels, which threads of the same process would delay.
         """
         self._beside()
         self._beside = _nothing
 
     def _filter(self, graph: Future, before: Future | None, deadline: float | None) -> dict[str, Future]:
-        """Run the filter to its end, or to the deadline. Gives _Held by address."""
+        """Run the filter to its end, or to the deadline. Returns _Held by address."""
         context, losses = self.context, 0
         engine, carrier = context.engine, context.settings.carrier
         state = before
@@ -247,7 +249,7 @@ class PeelBands(Schedule):
                 lost, stops = error, []
             if lost is None and len(set(stops)) == 1 and (stops[0][0] or _passed(deadline)):
                 return ended
-            # The tasks that lost another ended at a threshold. The farthest one is as good as any.
+            # When a worker is lost, the other tasks end at a threshold. The filter goes on from the highest one.
             losses = 0 if max(stops, default=reached) > reached else losses + 1
             if losses == _MOST_LOSSES:
                 raise lost or StateLost("workers lost each other again and again while they peeled bands; run again")
@@ -261,7 +263,7 @@ class PeelBands(Schedule):
             engine.refresh_workers()
 
     def _each(self, name: str, function: Callable[[Any], T], held: Mapping[str, Future]) -> list[T]:
-        """`function` of what each worker holds, by its address. Raises StateLost if one is lost."""
+        """`function` of each value in `held`, on the worker with that address. Raises StateLost if a worker is lost."""
         tasks = self.context.engine.start_on(name, function, [(own,) for own in held.values()], list(held))
         self.context.engine.wait_for_gang(tasks, list(held))
         return self.context.engine.gather(tasks)
@@ -302,7 +304,7 @@ class PeelBands(Schedule):
                     raise StateLost(str(error)) from error
 
     def _bring_together(self, workers: _Workers) -> list[Future]:
-        """The BandState with λ of all bands, on one worker. GPUs send it λ of theirs themselves.
+        """The BandState with λ of all bands, on one worker. GPUs send λ of their bands to that worker without Dask.
 
         Raises ClusterLost or StateLost if a worker is lost.
         """
@@ -327,7 +329,7 @@ class PeelBands(Schedule):
 
     @property
     def _least_bands(self) -> int:
-        """Fewest bands: so many that one of them is a helper's share of the work."""
+        """Minimum number of bands, so that one band is about a helper's share of the work."""
         capacity = self.context.engine.capacity
         if not self._helpers:
             return 0
@@ -356,7 +358,7 @@ class PeelBands(Schedule):
         return {"level": level, "unsettled": sum(own.edges for own in left)}
 
     def _add_workers(self, graph: Future, state: Future, workers: _Workers, todo: int) -> None:
-        """Give workers that have joined a copy, if there are bands for them."""
+        """Give a copy of the graph to workers that have joined, if there are bands for them."""
         engine, carrier = self.context.engine, self.context.settings.carrier
         present = engine.workers_now()
         hosts = {present[address]["host"] for address in workers.held if address in present}
@@ -401,7 +403,7 @@ class PeelBands(Schedule):
 
 
 def _space(engine: Engine) -> MemorySpace:
-    """Where the workers compute."""
+    """The memory in which the workers compute."""
     return MemorySpace.DEVICE if engine.capacity.device_bytes else MemorySpace.HOST
 
 
@@ -410,7 +412,7 @@ def _nothing() -> None:
 
 
 def load_bands(space: MemorySpace) -> None:
-    """Task: load what peels bands on a worker, and the kernels of packets between workers."""
+    """Task: load the kernels that peel bands on a worker, and those of packets between workers."""
     warm_bands()
     if space is MemorySpace.DEVICE:
         warm_bands_on_gpu()
@@ -446,7 +448,7 @@ def _filter_on_worker(
 
 
 def _copy_of(kind: type[L], graph: L | None, space: MemorySpace, carrier: Carrier) -> L:
-    """A worker's copy of a graph. On a GPU all workers call this; one of them has it."""
+    """A worker's copy of a graph. On a GPU all workers call this; one of them passes the graph."""
     if space is MemorySpace.DEVICE:
         return share_copy(kind, None if graph is None else move_arrays(graph, space), carrier)
     assert graph is not None
@@ -456,7 +458,7 @@ def _copy_of(kind: type[L], graph: L | None, space: MemorySpace, carrier: Carrie
 def _count_share(
     communicator: Communicator, worker: int, lists: OrientedLists | None, space: MemorySpace
 ) -> IntArray | None:
-    """Task: the triangles of each edge, on worker 0; the others count their shares."""
+    """Task: count a share of the triangles. Returns the triangles of each edge on worker 0, and None on the others."""
     leave_pool()
     with one_carrier(communicator, worker, space) as carrier:
         return count_share(_copy_of(OrientedLists, lists, space, carrier), carrier)
@@ -464,9 +466,10 @@ def _count_share(
 
 @contextmanager
 def one_carrier(communicator: Communicator, worker: int, space: MemorySpace = MemorySpace.HOST) -> Iterator[Carrier]:
-    """In a task: the carrier of a worker of a gang. It tells the others if the block fails.
+    """Context in a task: the carrier of a worker of a gang. If the block fails, the carrier makes the other workers
+    fail.
 
-    On a GPU it takes words in the GPU's memory, too (`between_gpus`).
+    On a GPU the carrier also takes words in the GPU's memory (`between_gpus`).
     """
     with communicator.open_carriers(worker) as (carrier, *_):
         try:
@@ -486,7 +489,7 @@ def one_carrier(communicator: Communicator, worker: int, space: MemorySpace = Me
 
 
 def _hold(graph: GraphCopy, state: BandState, space: MemorySpace) -> _Held:
-    """Task: what a worker that has joined needs for bands."""
+    """Task: the graph and the state that a worker that has joined needs for bands."""
     return _Held(move_arrays(graph, space).topology(), state.moved(space))
 
 
@@ -512,7 +515,7 @@ def _outcome_of_gpus(
 
 
 def _stops(held: _Held) -> tuple[bool, int]:
-    """Whether the filter has ended, and the bands that it has found."""
+    """Whether the filter has ended, and the number of bands that it has found."""
     return held.state.bands.filtered, len(held.state.bands.stops)
 
 

@@ -1,7 +1,7 @@
-"""What all searches for λ have in common: their context, their steps and their result.
+"""The base of all searches for λ: their context, their steps and their result.
 
-A search runs tasks from the start to the end, or until a checkpoint is due; then others go on from there. `PeelAlone`,
-the simplest one, peels a single partition by one task.
+A search runs tasks until λ is known or a checkpoint is due; after the checkpoint, new tasks continue the search.
+`PeelAlone`, the simplest search, peels a single partition by one task.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class BoundingContext:
     record_order: bool = False
     """Whether a peeling of the only partition records its order."""
     beside: Callable[[], None] = lambda: None
-    """Starts tasks in the background; called once the tasks of the search have started. They come first: a busy worker
-    takes long to start a task.
+    """Starts tasks in the background. Called after the tasks of the search have started, since a busy worker takes long
+    to start a task.
     """
 
 
@@ -69,7 +69,7 @@ class Schedule(ABC):
     exchanges = 0
     """Exchanges made so far."""
     stop_seconds = 0.0
-    """What it takes to stop between two tasks and to start again."""
+    """Seconds that it takes to stop between two tasks and to start again."""
 
     def __init__(self, context: BoundingContext) -> None:
         self.context = context
@@ -98,7 +98,7 @@ class Schedule(ABC):
         return self.states is not None and not any(record.left for record in self._records)
 
     def exchange(self, seconds: float | None, most: int | None = None) -> None:
-        """Search for at most `seconds` and the rest of a level, and for at most so many iterations, if it has some."""
+        """Search for at most `seconds` and the rest of a level; a method with iterations makes `most` at most."""
         context, started = self.context, time.perf_counter()
         listener = _ProgressListener(context.events, context.counts, self._edges_left())
         self._listener = listener
@@ -116,7 +116,7 @@ class Schedule(ABC):
         return {0: sum(c.owned for c in self.context.counts)}
 
     def end(self) -> BoundingResult:
-        """End, with λ or an interval for each edge. Edges that are left are unsettled."""
+        """End the search, with λ or an interval for each edge. Edges whose λ is not known are unsettled."""
         if self.states is None:
             self.exchange(0)
         states = self.states or []
@@ -142,21 +142,21 @@ class Schedule(ABC):
 
     @abstractmethod
     def _search(self, before: Sequence[Future] | None, seconds: float | None, most: int | None) -> list[Future]:
-        """[partitions] the state after at most `seconds` or so many iterations, from the states `before`"""
+        """[partitions] the state after at most `seconds` or `most` iterations, from the states `before`"""
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:  # noqa: B027
         """Report what was exchanged, if it was not reported before."""
 
 
 def state_lost() -> NoReturn:
-    """Task: what stands for a state that no task can make again."""
+    """Task: takes the place of a task whose lost state cannot be computed again. Raises StateLost."""
     raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")
 
 
 class _ProgressListener:
     """Emits the event `level` for each progress report; `left` has the edges left by part.
 
-    Dask may keep it after it has unsubscribed, so it refers to no futures.
+    Dask may keep a listener after it has unsubscribed, so this class refers to no futures.
     """
 
     def __init__(self, events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]) -> None:
@@ -213,7 +213,7 @@ class PeelAlone(Schedule):
         return self.context.engine.map("intervals", peel_intervals, [(self.context.subgraphs[0], states[0])])
 
     def end(self) -> BoundingResult:
-        """End, with the peeling if its order was to be recorded."""
+        """End the search, with the peeling if its order was to be recorded."""
         found = super().end()
         if not self.context.record_order or self.states is None:
             return found

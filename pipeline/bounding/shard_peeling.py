@@ -65,7 +65,7 @@ def intervals_of(state: ShardState | ShardOnGpu) -> Intervals:
 
 
 def figures_of(state: ShardState | ShardOnGpu) -> tuple[Figures, str, str]:
-    """Figures of a group; its transport, if GPUs sent the packets themselves; and why they did not."""
+    """Figures of a group; its transport, if GPUs sent the packets themselves; and, if they did not, why."""
     if not isinstance(state, ShardOnGpu):
         return state.figures, "", ""
     return state.figures, state.way if state.way in (MAILBOXES, NCCL) else "", state.why
@@ -75,14 +75,14 @@ class PeelShards(Schedule):
     """Peels groups of shards in lockstep. All messages between them count as one exchange of the run."""
 
     def __init__(self, context: BoundingContext, resident_bytes: int | None, until: int = 0) -> None:
-        """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps that much in memory. Groups on
-        CPUs stop between two levels when at most `until` edges of the graph remain.
+        """Rows are in memory or, with `resident_bytes`, in files of which each worker keeps that much in memory. Groups
+        on CPUs stop between two levels when at most `until` edges of the graph remain.
         """
         super().__init__(context)
         self._resident_bytes, self._until = resident_bytes, until
         self._carrier: CarrierKind = "memory"
         self.handed_over = 0
-        """Edges that shards left to others."""
+        """Number of edges that shards left to another method."""
 
     @property
     def reached(self) -> dict[str, int]:

@@ -1,8 +1,9 @@
-"""Peeling in shards until a worker can hold what is left, then in bands: one task for each step from one to the other.
+"""Peeling in shards until a worker can hold the remaining edges, then in bands.
 
-When few enough edges are left, shards stop between two levels. Each group keeps λ of the edges that went. The others
-are brought together on one worker, from which the workers that peel their bands get copies. If all workers share the
-cores of one machine, that worker peels them alone. λ goes back to the groups, which end as they always do.
+When few enough edges remain, shards stop between two levels. Each group keeps λ of the removed edges. The remaining
+edges are brought together on one worker. The workers that peel bands of these edges get copies from it; if all workers
+share the cores of one machine, the one worker peels alone. λ goes back to the groups, which end as they do without
+bands.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .shard_peeling import PeelShards
 
 
 class ShardsThenBands(PeelShards):
-    """Peels groups of shards in lockstep, and what is left at some number of edges in bands, or on one worker."""
+    """Peels groups of shards in lockstep until few edges remain, and these in bands or on one worker."""
 
     def __init__(
         self, context: BoundingContext, resident_bytes: int | None, bands_at: int | None, band_workers: int
@@ -67,7 +68,7 @@ class ShardsThenBands(PeelShards):
         return at and at[:1]
 
     def exchange(self, seconds: float | None, most: int | None = None) -> None:
-        """Peel shards for at most `seconds` and the rest of a level, or what they have left."""
+        """Peel shards, or the edges that they have left, for at most `seconds` and the rest of a level."""
         if self._rest is None:
             edges = sum(counts.owned for counts in self.context.counts)
             if self.states is None and 0 < edges <= self._until:  # shards need not be built
@@ -85,7 +86,7 @@ class ShardsThenBands(PeelShards):
         assert rest.states is not None
         first, *others = self.states
         engine = self.context.engine
-        engine.wait(self.states)  # a task that is started with a lost one would wait for ever
+        engine.wait(self.states)  # a task that is started with a lost state would wait for ever
         own = engine.map("found", _with_found, [(first, rest.states[0])], self._first_worker)
         engine.wait(own)
         self._began = True
@@ -94,7 +95,7 @@ class ShardsThenBands(PeelShards):
         self.stop_seconds = rest.stop_seconds
 
     def _hand_over(self, function: Callable[[Any], HandedOver], groups: Sequence[Future]) -> None:
-        """Stop shards for good. `function` makes of each of the `groups` a HandedOver."""
+        """Stop shards for good. `function` makes a HandedOver of each of the `groups`."""
         engine = self.context.engine
         at = engine.partition_workers
         made = [(own,) for own in engine.map("hand-over", function, [(own,) for own in groups], at)]
@@ -108,7 +109,7 @@ class ShardsThenBands(PeelShards):
         self._go_on_with_rest(self._band_workers > 1)
 
     def _hold(self, states: list[Future]) -> None:
-        """Take these for the states of all groups."""
+        """Make these the states of all groups."""
         super().resume(self.facts, states)
 
     def _go_on_with_rest(self, bands: bool) -> None:
@@ -117,7 +118,7 @@ class ShardsThenBands(PeelShards):
         context, engine = self.context, self.context.engine
         ends = list(zip(context.subgraphs, self.states, strict=True))
         parts = engine.map("remaining-edges", remaining_edges, ends, engine.partition_workers)
-        # The tasks of the rest are not those of groups, which have their workers and share their threads.
+        # Tasks that peel the remaining edges are not those of groups, which have their workers and share their threads.
         execution = replace(engine.execution, pinned_partitions=None, partitions_at_once=None)
         alone = replace(engine.for_tasks(1), execution=execution)
         merged = alone.map("remaining", merge_remaining, [(parts,)], self._first_worker)[0]
@@ -127,7 +128,7 @@ class ShardsThenBands(PeelShards):
         self._rest = PeelBands(own, max(1, self._band_workers)) if bands else PeelAlone(own)
 
     def _put_state_into_rest(self) -> None:
-        """Have the peeling of the rest go on from the state that a checkpoint may have replaced meanwhile."""
+        """Let the peeling of the remaining edges go on from the current state, which a checkpoint may have replaced."""
         assert self.states is not None and self._rest is not None
         if self._began:
             self._rest.states = [self._rest.context.engine.submit("found", attrgetter("found"), self.states[0])]

@@ -1,8 +1,8 @@
 """Delivery of bundles from senders to receivers.
 
-Where tasks share memory, a receiver takes the bundles of all senders. Between worker processes, parcels travel: a task
-for each pair of workers takes from the bundles on one of them what is for the receivers on the other. So the number of
-tasks grows with the pairs of workers, and not with the pairs of senders and receivers.
+Where tasks share memory, a receiver takes the bundles of all senders. Between worker processes, parcels are sent: for
+each pair of workers, a task takes the rows for the receivers on one worker from the bundles on the other. So the number
+of tasks grows with the pairs of workers, and not with the pairs of senders and receivers.
 
 The driver sees no rows, and waits for no task: it starts all tasks of an exchange at once. A receiver checks that it
 gets a bundle of every sender, with all rows that the sender counted, and that the bundles belong to this run and this
@@ -59,7 +59,7 @@ def stamped(stamp: str, function: Callable[..., Bundle[Any]], *arguments: Any) -
 
 
 def make_parcel(bundles: Sequence[Bundle[Any]], receivers: Sequence[int]) -> Parcel[Any]:
-    """Task: what the bundles have for some receivers."""
+    """Task: the parts of bundles for some receivers."""
     return Parcel({own.sender: _part(own, receivers) for own in bundles})
 
 
@@ -93,8 +93,8 @@ def receive(
 ) -> Any:
     """Task: `function(*arguments, payloads)`, with the payloads for `receiver` by sender, in the senders' order.
 
-    Raises InternalError if `mail` has not one bundle of each of so many `senders`, all with this `stamp`, or if a
-    bundle lacks rows that its sender counted.
+    Raises InternalError unless `mail` has exactly one bundle of each of the `senders` senders, all with this `stamp`,
+    and all rows that the senders counted.
     """
     bundles = sorted(_bundles(mail), key=attrgetter("sender"))
     for bundle in bundles:
@@ -129,8 +129,8 @@ def exchange(
 ) -> list[Future]:
     """Deliver one bundle from each sender.
 
-    Receiver i runs `function(*arguments[i], payloads)`. `payloads` has its payloads by sender and may be empty. It runs
-    on the worker `at[i]`; without `at`, on the worker of bucket i.
+    Receiver i runs `function(*arguments[i], payloads)`. `payloads` has its payloads by sender and may be empty.
+    Receiver i runs on the worker `at[i]`; without `at`, on the worker of bucket i.
     """
     at, tasks = _receivers(engine, name, sent, function, arguments, at)
     return engine.map(name, receive, tasks, at)

@@ -1,6 +1,6 @@
 """Projected memory on GPUs of shards, and of one partition in compact rows.
 
-docs/shards.md, "On GPUs", and docs/one-gpu.md have what a user needs of it.
+docs/shards.md, "On GPUs", and docs/one-gpu.md explain it to users.
 
 A shard stores the edges that have an end of its class. Each such edge is one half; an edge whose ends are both of the
 class has two entries. The vertices are distributed evenly, so one of P shards has 2/P - 1/P² halves and 2/P entries for
@@ -28,7 +28,7 @@ SORTING_BYTES, SORTED_AT_ONCE = 60, 2**28
 HALVES_BYTES = 3 * ARRIVED_BYTES
 """Bytes of a half while the halves of all buckets are merged: sent, received, and merged."""
 MERGING_BYTES, MERGED_AT_ONCE = 100, 2**26
-"""Bytes of a half while it is merged, besides these, and the halves that are merged at once
+"""Bytes of a half while it is merged, besides HALVES_BYTES, and the halves that are merged at once
 (tasks/shards/group_edges.py).
 """
 CLOSING_BYTES = 28
@@ -44,7 +44,9 @@ BATCH_EDGES = 2**22
 LARGEST = 1.1
 """Size of the largest shard over the mean, for up to 16 shards (docs/shards.md)."""
 MOST_LEAVING = 2**22
-"""Most edges of one shard that are removed in one exchange. This and the next equal kernels/gpu/shards/mail.py."""
+"""Most edges of one shard that are removed in one exchange. This and the next value equal those in
+kernels/gpu/shards/mail.py.
+"""
 MOST_TELLING = 2**20
 """Most halves that send a message in one exchange."""
 LEAVING_BYTES, MESSAGE_BYTES = 8, 16
@@ -55,8 +57,8 @@ COMPACT_FINDING_BYTES = 26
 its triangles, and its share of the part of the lists that is processed at a time.
 """
 COMPACT_EDGE_BYTES = 14
-"""Bytes of any edge while edges are peeled in compact rows: the same 14. Its end, its triangles and λ are in mapped
-host memory if need be.
+"""Bytes of any edge while edges are peeled in compact rows, for its bucket and its row in the result. Its end, its
+triangles and λ are in mapped host memory if need be.
 """
 COMPACT_CLOSED_BYTES = 28
 """Bytes of an edge with triangles in the same phase: its rows (22.7), its share of lists (2.5), and of the part of the

@@ -1,6 +1,6 @@
 """The stages `read` and `number`: make buckets of clean edges with dense vertex numbers from blocks of rows.
 
-The memory of rows while they are read and cleaned is at the end.
+The functions at the end predict the memory of rows while they are read and cleaned.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def read(
     """Read all blocks. Returns [blocks] BlockEdges, or PackedRows if `packed`, and the counts of their rows.
 
     Arrays are placed in `space`, here and in the stages that follow. Raises InputError for null ids, with their number
-    in all blocks, unless `nulls` is "drop", and for a Matrix Market file with other entries than it says. Raises
-    OtherType for a value that is not of the type of the first rows.
+    in all blocks, unless `nulls` is "drop", and for a Matrix Market file with another number of entries than it says.
+    Raises OtherType for a value that is not of the type of the first rows.
     """
     engine = engine.for_tasks(len(blocks))
     with events.stage("read", len(blocks)) as stage:
@@ -292,7 +292,7 @@ def _unpacked(
 
 
 def sorted_groups(rows: int, capacity: Capacity) -> int:
-    """Groups in which a worker sorts so many packed rows."""
+    """Number of groups in which a worker sorts `rows` packed rows."""
     room = SORTED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else rows
     return max(1, math.ceil(rows / max(room, 1)))
 
@@ -300,7 +300,7 @@ def sorted_groups(rows: int, capacity: Capacity) -> int:
 def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iterator[list[int]]:
     """Groups of blocks of about equally many rows, each of which a GPU sorts in a part of its memory.
 
-    `rows` are those of every block, also of others.
+    `rows` are the numbers of rows of all blocks, also of those on other workers.
     """
     total = sum(rows[block] for block in blocks)
     groups = sorted_groups(total, capacity)

@@ -84,7 +84,7 @@ def run_cliques(needed: Needed) -> None:
 
 
 def compile_for_gpus() -> float:
-    """Compile our CUDA kernels for the usual GPUs, which needs no GPU. Gives the seconds that it took.
+    """Compile our CUDA kernels for the usual GPUs, which needs no GPU. Returns the seconds that it took.
 
     If this machine has a GPU, CuPy's kernels of runs on it are compiled, too. Raises UsageError without CuPy or NVRTC,
     and for a cache folder that cannot be written.
@@ -135,8 +135,8 @@ class KernelLoading:
     def start(self, engine: Engine, parts: Sequence[str]) -> None:
         """Start to load all `parts`, and load those that the stage `read` calls.
 
-        Parts that were never compiled are compiled by other processes: most in two thirds of them, since the stage
-        `number` needs the others sooner.
+        Parts that were never compiled are compiled by other processes: a third of these compile the parts that the
+        stage `number` needs, and the others all parts that are needed later.
         """
         from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
 

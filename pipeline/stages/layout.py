@@ -1,10 +1,10 @@
-"""The sizes of a run, by which each stage tells the tasks that it gives the scheduler.
+"""The sizes of a run, from which each stage predicts the number of tasks that it gives the scheduler.
 
-A stage has a function beside it that tells its tasks, from a `Layout`, in the order in which the stage starts them. A
-plan adds these up. It must do so for thousands of buckets within milliseconds, so it cannot run the stages with an
-engine that counts. `test_plan_tasks` compares the number with the tasks of real runs.
+Beside each stage, a function counts its tasks from a `Layout`, in the order in which the stage starts them. A plan adds
+up these numbers. It must do so for thousands of buckets within milliseconds, so it cannot run the stages with an engine
+that counts tasks. `test_plan_tasks` compares the number with the tasks of real runs.
 
-For a number that depends on the graph the largest value is used.
+If a number depends on the graph, the largest value is used.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ SORTED_SHARE = 1 / 8
 PACKED_ROW_BYTES = 40
 """Memory of a packed row on a GPU while it is sorted: joined, sorted, and both ends."""
 SHARE_OF_PIECES = 0.25
-"""Share of the memory that a plan may use that holds entries of blocks in files."""
+"""Share of a plan's memory that holds entries of blocks in files."""
 LEAST_ENTRIES = 2**21
 """Fewest entries in each of several blocks of vertex programs. With fewer, barriers take longer than the work."""
 

@@ -160,7 +160,9 @@ def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableOptions) -> l
 
 
 def _files(engine: TaskEngine, buckets: int, how: TableOptions) -> tuple[list[tuple[int, int]], list[int] | None]:
-    """The bucket and the number in it of each file of a table, and its worker; None where all tasks share memory."""
+    """The bucket of each file of a table and its number there; and the files' workers, None where all tasks share
+    memory.
+    """
     parts = [(b, file) for b in range(buckets) for file in range(how.files)]
     workers = engine.bucket_workers(buckets)
     return parts, None if workers is None else [workers[b] for b, _ in parts]
@@ -322,8 +324,8 @@ class EarlyEdges:
         supports: Sequence[Future],
         how: TableOptions,
     ) -> None:
-        """`degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. What needs a kernel is done when
-        this returns.
+        """`degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. All work that needs a kernel is
+        done when this returns.
         """
         self._engine, self._how = engine, how
         self._at = engine.bucket_workers(len(buckets.edges))

@@ -78,7 +78,7 @@ class ShardMemory:
     vertices: int
     groups: int
     shards: int
-    """Edges and vertices of all groups."""
+    """Shards of all groups; `edges` and `vertices` are also those of all groups."""
     in_process: bool
     """Whether the worker is this process."""
 
@@ -100,7 +100,7 @@ class ShardMemory:
 
     @property
     def stopped(self) -> int:
-        """Bytes that stay in memory once the shards have stopped for good, while others peel what is left."""
+        """Bytes that stay in memory once the shards have stopped for good, while other tasks peel the rest."""
         edge = STORED_BYTES * self._stored + OWNED_BYTES + HANDED_BYTES
         return int((self._kept + self._closed * edge) / self.groups)
 

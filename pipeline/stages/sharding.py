@@ -156,7 +156,7 @@ def _stream_batches(
 ) -> tuple[list[Future], list[Future]]:
     """Stream every batch past every group.
 
-    Returns the last Counted of each group, and for each batch the sum of the counts of all groups.
+    Returns the last TriangleSums of each group, and for each batch the sum of the counts of all groups.
 
     The groups start with different batches, so that no worker serves all groups at the same time. A worker keeps a
     fetched array until all tasks that need it have ended. So each wave uses its own copies, which are released after

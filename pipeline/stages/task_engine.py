@@ -202,8 +202,9 @@ def start_behind(
 ) -> list[Future]:
     """Start background tasks as `engine.map` does.
 
-    On GPUs a worker keeps a thread for tasks of the stages: each background task follows another one. A semaphore would
-    let waiting tasks keep threads, and a resource of Dask would have to be declared by the workers of every user.
+    On GPUs a worker keeps a thread for tasks of the stages: a background task starts only when an earlier one has
+    ended. A semaphore would let waiting tasks keep threads, and a resource of Dask would have to be declared by the
+    workers of every user.
     """
     engine, capacity = engine.in_background(), engine.capacity
     if not capacity.device_bytes:

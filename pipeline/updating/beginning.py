@@ -1,7 +1,7 @@
 """How an update begins: the earlier result with its state, and the change since. Loads no kernels.
 
-It ends with the result of today if nothing has changed. `batch_for` checks what an earlier result must keep, so that a
-batch can change it.
+If nothing has changed, the result of today is complete after this step. `batch_for` checks that an earlier result keeps
+all that a batch of changes needs.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ NOTHING = Decision("changes", REASON)
 
 @dataclass(frozen=True)
 class Begun:
-    """An update of a result that something has changed in."""
+    """An update that has begun, because something has changed."""
 
     engine: ThreadedEngine
     start: Start
 
 
 def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool) -> Begun | Unchanged | None:
-    """The result with all files of the earlier one, if nothing has changed; else what has. None if the full run is to
-    go on.
+    """Begin an update. Returns Unchanged, with all files of the earlier result, if nothing has changed; else Begun.
+    Returns None if a full run is to follow.
 
-    `source` is the input, which `batch` has made if there is one; `has_client`: the caller gave a cluster. The event
-    `update_planned` says why the full run is to go on, or that nothing has changed. Raises InputError for damage of the
-    earlier result, and UsageError if `nightly.incremental` is `always` and something is in the way.
+    `source` is the input; if there is a `batch`, it has made the input. `has_client` tells whether the caller gave a
+    cluster. The event `update_planned` says why a full run is to follow, or that nothing has changed. Raises InputError
+    for damage of the earlier result, and UsageError if `nightly.incremental` is `always` and there is no earlier result
+    that can be used.
     """
     settings, events = call.settings, call.events
     why: str | None
@@ -80,7 +81,7 @@ def begin(call: Call, source: Source, batch: BatchInput | None, has_client: bool
 
 
 def _nothing_changed(call: Call, source: Source, start: Start) -> Unchanged | None:
-    """The result with all files of the earlier result, if it is still right in every row."""
+    """The result with all files of the earlier result; None if a row may differ."""
     base = start.base
     tracks = same_tracks(base, lineage_to(call, source, base))
     if not start.change.is_empty or start.order is None or tracks is None or written_otherwise(call, base):
@@ -108,7 +109,7 @@ def written_otherwise(call: Call, base: Result) -> bool:
         return bool(names or ran)
     read, reads = base.manifest.input, call.settings.input
     if read.directed or reads.directed or read.weights is not None or reads.weight_column is not None:
-        return True  # directions and weights may have changed where no edge has
+        return True  # directions and weights may have changed though no edge has
     if not all(own.converged for own in base.manifest.programs):
         return True
     return any(
@@ -144,7 +145,7 @@ class Start:
     order: Order | None
     """The order of the earlier result; None if λ is to be found from nothing."""
     forest: NDArray[np.int32] | None
-    """The forest of the earlier result, as in `State`; None where the order is."""
+    """The forest of the earlier result, as in `State`; None if `order` is None."""
     whole: Decision | None
     """Why λ is found from nothing; None if that is not decided yet."""
     rows: RowCounts
@@ -154,8 +155,8 @@ class Start:
 
 
 def _known_state(settings: Settings, base: Result, with_kernels: bool) -> State:
-    """The state of the earlier result. Meanwhile Numba and the kernels of updates are imported, if they are needed in
-    any case: a batch without change needs none. Raises NoState.
+    """The state of the earlier result. With `with_kernels` a thread imports Numba and the kernels of updates meanwhile;
+    a batch without changes does not need them. Raises NoState.
     """
     with ThreadPoolExecutor(1) as beside:
         if with_kernels:
@@ -203,7 +204,7 @@ def start_from(
     new, rows = batch.batch.inserted, batch.batch.inserted.rows
     present = new.graph.edges.edges - change.added.edges
     kept = change.before.edges - change.lost
-    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present, notes=())  # the source has them
+    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + present, notes=())  # the source has notes
     return Start(base, change, order, forest, whole, rows, batch.batch.repeated)
 
 
@@ -229,7 +230,7 @@ def known_state(settings: Settings, result: Result) -> State:
 def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:
     """Write the state of the result that this run is about to publish.
 
-    In a folder of states those of runs before `base` are removed. That of `base` stays, as this run may still fail.
+    In a folder of states, the states of earlier runs are removed, except that of `base`, as this run may still fail.
     """
     place = state_place(settings, staging.tables, events.run_id)
     events.emit("state_written", place=str(place), bytes=write_state(place, events.run_id, state))
@@ -251,7 +252,7 @@ def state_of(result: Result, order: Order | None) -> State:
 
 
 def refuse_unclear(base: Result) -> None:
-    """Raise UsageError if a result does not keep what any result after a batch needs."""
+    """Raise UsageError if a result does not keep what every update by a batch needs."""
     if not base.manifest.has_lambda:
         raise UsageError(_lacks(base, "its edges, as it was made without λ"))
     if base.manifest.input.bipartite == "refuse":
@@ -283,7 +284,9 @@ def state_for_programs(settings: Settings, base: Result) -> State | None:
 
 
 def batch_for(settings: Settings, base: Result, insert: InputObject | None, delete: InputObject | None) -> BatchInput:
-    """A batch of changes of `base` as the input of a run with these settings. Raises UsageError as above."""
+    """A batch of changes of `base` as the input of a run with these settings. Raises UsageError as `state_for_programs`
+    does.
+    """
     state = state_for_programs(settings, base)
     if state is None or settings.input.weight_column is None:
         return BatchInput(base, insert, delete, state)

@@ -26,14 +26,14 @@ MOST_CHANGED = 0.2
 """Share of the edges that may be changed for an update to be tried."""
 
 SAMPLED_FROM = 0.05
-"""Share of the edges from which on a run replays samples of the changed edges first. For fewer changes the samples cost
-more than an update that is given up.
+"""If more than this share of the edges has changed, a run first replays samples of the changed edges. For fewer changes
+the samples cost more than an update that is given up.
 """
 
 MOST_LISTED = 2
 """Most triangles of changed edges, for each edge, that are listed to find supports: 24 bytes an edge."""
 FEW_OF_ALL = 0.25
-"""The most of them as a share of all triangles. More are counted faster anew."""
+"""Most triangles of changed edges, as a share of all triangles. If there are more, it is faster to count all anew."""
 
 Way = Literal["changes", "whole"]
 
@@ -47,13 +47,14 @@ class Decision:
     most_work: int | None = None
     """Work that an update may take, as in `Updated`; None for no limit."""
     expected: int | None = None
-    """Work that it is expected to take, by samples; None without samples."""
+    """Work that the update is expected to take, by samples; None without samples."""
 
 
 def decide(change: Change, base: Result, support: NDArray[np.int32], always: bool) -> Decision:
     """Whether to find λ from the changes. `support` [edges of the earlier result] are their triangles.
 
-    More threads are taken to speed up both ways alike. An update looks at least at the triangles of all changed edges.
+    Both ways are assumed to gain equally from more threads. An update looks at least at the triangles of all changed
+    edges.
     """
     if always:
         return Decision("changes", "nightly.incremental is always")
@@ -69,10 +70,10 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
 
 
 def triangles_of_changes(change: Change, support: NDArray[np.int32], triangles: int) -> int:
-    """The triangles of all changed edges, one of several changed edges as often. Those of removed edges are known.
+    """The expected number of triangles of all changed edges; a triangle counts once for each of its changed edges.
 
-    Added edges are expected to have as many each as the removed ones, or as the mean of the earlier result, which has
-    so many `triangles` in all, if none is removed.
+    Those of removed edges are known. An added edge is expected to have as many as the mean removed edge or, if no edge
+    is removed, as the mean edge of the earlier result, which has `triangles` triangles.
     """
     lost = int(support[change.removed].sum(dtype=np.int64))
     mean = lost / change.lost if change.lost else 3 * triangles / max(len(support), 1)
@@ -80,7 +81,9 @@ def triangles_of_changes(change: Change, support: NDArray[np.int32], triangles: 
 
 
 def supports_follow(change: Change, base: Result, support: NDArray[np.int32]) -> bool:
-    """Whether supports are found from the earlier ones where λ is not: changed edges are in few enough triangles."""
+    """Whether supports are found from the earlier ones even if λ is not: whether changed edges are in few enough
+    triangles.
+    """
     triangles = base.manifest.counts.triangles or 0
     return triangles_of_changes(change, support, triangles) <= min(MOST_LISTED * len(support), FEW_OF_ALL * triangles)
 

@@ -31,7 +31,8 @@ class NotUsable(Exception):
 def earlier_result(settings: Settings, night: Night | None) -> Result | None:
     """The result to start from: the one that the settings name, or the newest earlier night; None if there is none.
 
-    Raises UsageError or InputError if the named one cannot be opened, NotUsable if the night cannot, StoreLost.
+    Raises UsageError or InputError if the named result cannot be opened, NotUsable if that of the night cannot, and
+    StoreLost.
     """
     own = settings.nightly
     if own.previous is not None:

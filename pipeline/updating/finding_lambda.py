@@ -1,6 +1,6 @@
 """λ of the new graph: from the changes, or from nothing where that is less work.
 
-λ is kept in the checkpoint of the output. If the update is interrupted later, the same one goes on from it.
+λ is kept in the checkpoint of the output. If the update is interrupted later, the next run of the same update reads it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ _NAME = "update"
 
 
 class SavedLambda:
-    """λ of one update in a checkpoint. Dask, which checkpoints load, is loaded only if there is one, or one is due."""
+    """λ of one update in a checkpoint. Checkpoints load Dask, so this class uses them only if there is one, or one is
+    due.
+    """
 
     def __init__(self, call: Call, source: Source, engine: ThreadedEngine, start: Start) -> None:
         self._call, self._source, self._engine, self._start = call, source, engine, start
@@ -163,7 +165,7 @@ class SavedLambda:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Within the context errors tell of a checkpoint that there is."""
+        """Context in which errors get a note about the checkpoint, if there is one."""
         try:
             yield
         except BaseException as error:

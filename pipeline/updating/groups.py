@@ -1,6 +1,6 @@
-"""Dense groups and values of vertices of a result brought up to date: from the earlier ones where few edges changed.
+"""Dense groups and values of vertices of an updated result, from those of the earlier result if few edges changed.
 
-Other threads read the tables of the earlier result. `tasks.dense.regrouping` has what is done to the groups.
+Other threads read the tables of the earlier result. `tasks.dense.regrouping` has the algorithm for groups.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from .unchanged import beside
 
 @dataclass(frozen=True)
 class EarlierTables:
-    """What the tables of an earlier result tell of its groups and vertices. Other threads read them.
+    """The groups and the values of vertices of an earlier result. Other threads read them from its tables.
 
-    A result of a future raises InputError for damage.
+    The result of each future raises InputError for damage.
     """
 
     groups: Future[EarlierGroups]
@@ -106,7 +106,7 @@ def _values_of(result: Result, change: Change) -> BucketVertices:
 
 
 MOST_TOUCHED = 0.1
-"""Share of the edges with other values beyond which the values of vertices are summed over all edges."""
+"""If more than this share of the edges has other values, the values of vertices are summed over all edges."""
 
 Values = tuple[BucketVertices, BucketSummary]
 
@@ -180,8 +180,8 @@ def find_groups(
 ) -> tuple[Groups, NDArray[np.int32]]:
     """The groups of `graph`, the new one, whose λ was `found`; and its forest, as in `State`.
 
-    The event `grouped` tells how many edges were searched, and how many DN-graphs are those of before. Raises
-    InputError for damage of the earlier result.
+    The event `grouped` tells how many edges were searched, and how many DN-graphs kept their edges. Raises InputError
+    for damage of the earlier result.
     """
     lam, starts = found.order.lam, np.array([0, len(graph.ids)], np.int64)
     with events.stage("extract", 0):

@@ -28,7 +28,7 @@ class UpdateFiles:
     kept: int
     """Files that were taken over."""
     summary: BucketSummary | None
-    """Of the new tables; None if all files were taken over, and with them the totals."""
+    """The summary of the new tables; None if all files, and with them the totals, were taken over."""
     dense: DenseRecord
     tracks: TracksRecord
 
@@ -40,7 +40,7 @@ class UpdateOutcome:
     change: Change
     rows: RowCounts
     repeated: int
-    """Rows of a batch after the first of an edge."""
+    """Rows of a batch that repeat an edge."""
     decision: Decision
     changed: int | None
     triangles: int

@@ -37,7 +37,9 @@ from ..stages.publishing import Published
 from ..stages.task_engine import ThreadedEngine
 
 FILE_ROWS = 2**18
-"""Rows of a file that is cut from a larger one. More than twice as many are cut, so that later nights rewrite less."""
+"""Rows of a file that is cut from a larger one. A file with more than twice as many rows is cut, so that later nights
+rewrite less.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def file_ranges(
     """The files of the new table of `rows` rows.
 
     `starts` [files] are the new rows at which the range of each old file starts; there may be no file. `touched` [rows]
-    says which new rows differ from their old ones, and None that no file can be taken over.
+    says which new rows differ from their old ones; if it is None, no file can be taken over.
     """
     found: list[FileRange] = []
     old: Sequence[OutputRecord | None] = files or [None]
@@ -83,8 +85,8 @@ def write_group_files(
 ) -> tuple[list[OutputFile], int]:
     """Write the files of the tables, or take them over if `may_keep`. Returns them, and how many were taken over.
 
-    Files keep their ranges of ids, and large ones are cut, as those of edges. All files of a group are those in which
-    it is, so no file is cut within a group. Raises InputError for damage of the earlier result.
+    Files keep their ranges of ids, and large ones are cut, as files of edges are. No file is cut within a group, so all
+    rows of a group are in one file. Raises InputError for damage of the earlier result.
     """
     made, kept = [], 0
     for table in tables:
@@ -103,7 +105,7 @@ def _group_ranges(table: GroupTable, base: Result, may_keep: bool) -> list[FileR
     files = [file for file in files_of(base.manifest, table.name) if file.rows]
     with base.reading():
         firsts = [_first_id(base, file) for file in files]
-        if firsts != sorted(firsts):  # of several buckets, which share groups
+        if firsts != sorted(firsts):  # the files are of several buckets, which share groups
             files, firsts = [], []
         starts = np.searchsorted(table.ids, np.array(firsts, np.int64))
         touched = np.ones(len(table), np.bool_)
@@ -129,7 +131,7 @@ def _has_rows(base: Result, file: OutputRecord, table: GroupTable, rows: slice) 
 
 
 def _whole_groups(table: GroupTable, files: Sequence[FileRange]) -> list[FileRange]:
-    """The files, cut between two groups."""
+    """The files, with cuts moved to the starts of groups."""
     starts: NDArray[np.int64] = np.searchsorted(table.ids, table.ids[[file.rows.start for file in files[1:]]])
     bounds = [0, *starts.tolist(), len(table)]
     found = [replace(file, rows=slice(*bounds[at : at + 2])) for at, file in enumerate(files)]
@@ -182,7 +184,7 @@ class EdgeFiles:
 
 
 def publish_edges(engine: ThreadedEngine, found: OneBucket, how: TableOptions, earlier: EarlierFiles) -> EdgeFiles:
-    """Write the table of edges, or take its files over. May run beside what finds groups, which it does not need."""
+    """Write the table of edges, or take its files over. Needs no groups, so it may run while these are found."""
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
     columns = publish.edge_values(found.results, True)
     files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
@@ -202,7 +204,7 @@ def publish_tables(
     edges: EdgeFiles,
     more: Sequence[TableColumn] = (),
 ) -> tuple[Published, int]:
-    """Write the tables beside that of `edges`, or take their files over. `more` are columns of vertices from programs.
+    """Write all tables except that of edges, or take their files over. `more` are columns of vertices from programs.
 
     `values` are those of the vertices, and the totals of all edges.
 

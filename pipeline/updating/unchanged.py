@@ -1,7 +1,7 @@
-"""A night whose input and settings are those of an earlier result: all its files become those of the new result.
+"""A night with the same input and settings as an earlier result: all files of that result become those of the new one.
 
-This is decided by the input's files and settings, before Dask and the kernels are imported. The files of the state, and
-where it is, are here too.
+This is decided by the input's files and settings, before Dask and the kernels are imported. The functions that find and
+move the folder of a result's state are here, too.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def state_found(settings: Settings, result: Result) -> Folder:
 
 
 def move_state(settings: Settings, base: Result, staging: Staging, events: Events) -> None:
-    """Take the files of the state of `base` over to the same result of this run. Raises NoState if there is none."""
+    """Take over the files of the state of `base` for this run, whose result is the same. Raises NoState if there is
+    none.
+    """
     source, target = state_found(settings, base), state_place(settings, staging.tables, events.run_id)
     carry_state(source, target, events.run_id)
     events.emit("state_written", place=str(target), bytes=0)
@@ -66,7 +68,7 @@ T = TypeVar("T")
 
 
 def beside(call: Callable[[], T]) -> Future[T]:
-    """The outcome of a call in a thread of its own. The process ends only once it is there."""
+    """The outcome of a call in a thread of its own. The process does not end before the call has returned."""
     pool = ThreadPoolExecutor(1)
     outcome = pool.submit(call)
     pool.shutdown(wait=False)
@@ -101,9 +103,10 @@ def digests_of(source: Source) -> Digests:
 
 
 def take_over_unchanged(call: Call, source: Source, known: str | None, digests: Digests) -> Unchanged | None:
-    """Take all files of the earlier result over; None if input or settings differ, or may differ, from those it has.
+    """Take over all files of the earlier result; None if its input or settings differ, or may differ, from those of
+    this run.
 
-    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. None also if λ is due to be found
+    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Also None if λ is due to be found
     from nothing.
     """
     settings, events = call.settings, call.events
@@ -195,7 +198,7 @@ def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
 
 
 def is_full_run_due(settings: Settings, base: Result) -> bool:
-    """Whether λ is to be found from nothing after so many nights since it was."""
+    """Whether λ must be found from nothing again, because that was `nightly.full_every` nights ago."""
     before = base.manifest.update
     nights = 1 if before is None else before.nights + 1
     return settings.nightly.incremental != "always" and nights >= settings.nightly.full_every
@@ -204,8 +207,8 @@ def is_full_run_due(settings: Settings, base: Result) -> bool:
 def is_same(settings: Settings, base: Result, source: Source, known: str | None, digests: Digests) -> bool:
     """Whether the earlier result is the one that a run with these settings would make.
 
-    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Waits for them only if the files
-    have the sizes of the earlier ones.
+    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Waits for the digests only if the
+    files have the sizes of the earlier ones.
     """
     then = base.manifest
     if differences(then, settings):
@@ -228,7 +231,7 @@ def _facts(record: InputRecord) -> InputRecord:
 
 
 def _input(source: Source, base: Result) -> InputRecord:
-    """The record of today's input; the earlier one's for a frame, whose rows were counted then."""
+    """The record of today's input, with the frame, vertices and notes of the earlier record."""
     then = base.manifest.input
     new = input_record(source, then.isolated)
     return new.model_copy(update={"frame": then.frame, "vertices": then.vertices, "notes": then.notes})
