@@ -70,9 +70,10 @@ def gang_of(
 
 
 def _band_workers(engine: Engine, carrier: CarrierSetting, most: int, graph: Future | None) -> list[str]:
-    """The addresses of the workers that take part: the first of each host, whose task uses the cores of the others too.
+    """The addresses of the workers that take part, at most `most`.
 
-    With a carrier that is not `auto`, and on GPUs, all of them. At most `most`. Raises as `Engine.on_every_worker`.
+    On CPUs with the carrier `auto`, only the first worker of each host takes part; its task uses the cores of the
+    host's other workers too. Otherwise all workers do. Raises as `Engine.on_every_worker`.
     """
     addresses = list(engine.session.workers)
     if graph is not None:
@@ -155,9 +156,9 @@ class _Workers:
         self.speed[address] = work / max(time.monotonic() - self.since.pop(address), 1e-3)
 
     def may_help(self, address: str, band: int, left: int) -> bool:
-        """Whether a helper would peel a `band` of so much work before the GPUs have done all the work that is `left`.
+        """Whether a helper would peel a band of the work `band` before the GPUs have done all remaining work, `left`.
 
-        Also if no GPU is left.
+        True if no GPU is left.
         """
         gpus = [own for own in self.held if own not in self.helpers]
         if not gpus:
@@ -269,9 +270,10 @@ class PeelBands(Schedule):
         return self.context.engine.gather(tasks)
 
     def _peel_bands(self, graph: Future, workers: _Workers, deadline: float | None) -> Future:
-        """Peel the bands that the filter found, until all are finished or the deadline has come, but at least one.
+        """Peel the bands that the filter found: all of them, or until the deadline, but at least one.
 
-        Gives a BandState. Raises StateLost if all workers that held the bands are lost, or the one with the outcome.
+        Returns a BandState. Raises StateLost if all workers that held the graph are lost, if workers are lost again and
+        again, or if the worker with the outcome is lost.
         """
         engine, losses = self.context.engine, 0
         todo: list[int] | None = None

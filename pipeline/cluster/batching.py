@@ -1,8 +1,8 @@
 """How long Dask collects messages of a connection before it sends them together.
 
 Dask's defaults are 10 ms from a client to the scheduler, 5 ms from there to a worker and 2 ms back. A round of a run
-waits for all three, and a round of a small graph takes less time than that. Within a run the interval is 1 ms, which
-still sends messages of one moment together.
+waits for all three, and a round of a small graph takes less time than that. Within a run the interval is 1 ms, in which
+messages of the same moment are still sent together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _shortened: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
 def shorten_interval(client: Client) -> Callable[[], None]:
     """Shorten the interval of a client's connection to its scheduler.
 
-    Gives a function that restores the interval. Where several runs use the client, the last call restores it.
+    Returns a function that restores the interval. If several runs use the client, the last call restores it.
     """
     stream: Any = client.scheduler_comm
     if stream is None:  # the client is reconnecting
@@ -48,7 +48,7 @@ def shorten_interval(client: Client) -> Callable[[], None]:
 
 
 class ShortIntervals(SchedulerPlugin):
-    """Shortens the intervals of a scheduler's connections to its workers and clients, for as long as it runs."""
+    """Shortens the intervals of a scheduler's connections to its workers and clients, as long as the scheduler runs."""
 
     name = "edgemill-short-intervals"
 

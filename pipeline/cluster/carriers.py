@@ -55,8 +55,8 @@ class _Offer(NamedTuple):
 def carrier_for(
     engine: Engine, setting: CarrierSetting = "auto", workers: Sequence[str] | None = None
 ) -> CarrierChoice:
-    """The fastest carrier that all workers of the engine can use, or those with the addresses `workers`; or the carrier
-    of the `setting`.
+    """The fastest carrier that all workers of the engine, or those with the addresses `workers`, can use; or the
+    carrier that `setting` names.
 
     Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost; StateLost if one of
     `workers` is lost. The same workers are asked once in a session.
@@ -172,7 +172,7 @@ class Communicator:
 
     @classmethod
     def of(cls, engine: Engine, groups: int, setting: CarrierSetting, workers_at: Sequence[str] | None = None) -> Self:
-        """A communicator on the engine's workers, or those with the addresses `workers_at`, or on as many of them as
+        """A communicator on the engine's workers, or on those with the addresses `workers_at`: on as many of them as
         there are groups. Raises as `carrier_for` does.
         """
         name = engine.communicator_name()

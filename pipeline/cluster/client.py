@@ -36,7 +36,7 @@ _CLUSTER_SETTINGS = (
 
 
 def give_dask_threads() -> None:
-    """Give Dask a new thread for what its event loops hand over, if this process was forked from one that had it."""
+    """Give Dask a new thread for work that its event loops hand over, if a fork has cut off the thread for that."""
     threads = distributed.utils._offload_executor._threads
     if threads and not any(thread.is_alive() for thread in threads):
         own = ThreadPoolExecutor(max_workers=1, thread_name_prefix="Dask-Offload")
@@ -82,7 +82,7 @@ def client_for(settings: ClusterSettings, client: Client | None) -> Client | Non
 
 
 def _active_client() -> Client | None:
-    """As `dask.base.get_scheduler` finds it, but None within a task.
+    """The active client, as `dask.base.get_scheduler` finds it; None within a task.
 
     A task that waits for other tasks could keep them from running.
     """
@@ -108,7 +108,7 @@ def refuse_unseen(
     what: str = "a temporary result",
     advice: str = "name an output in a folder that all workers see, or in an object store",
 ) -> None:
-    """Raises UsageError if workers do not see `what` that lies in the `folder` of this machine, as on another one."""
+    """Raises UsageError if workers may not see `what` in the `folder` of this machine, as workers elsewhere."""
     if not settings.is_started_here:
         raise UsageError(f"the workers of a running scheduler may not see {what} in {folder}: {advice}")
     if client is not None:
@@ -133,4 +133,4 @@ def delayed_task(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def set_up_dask_loggers() -> None:
-    """Have Dask's loggers get their handlers. Dask adds them when it is imported, as it is here."""
+    """Give Dask's loggers their handlers. Dask adds them when it is imported, which this module does."""

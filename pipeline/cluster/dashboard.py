@@ -1,4 +1,4 @@
-"""Pages that Dask offers of a cluster: the address of its dashboard, and the performance report of a block."""
+"""Pages that Dask offers about a cluster: the address of its dashboard, and the performance report of a block."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PerformanceReport:
         self._sync(self._report.__aenter__)
 
     def page(self, file: Path, text: str) -> bytes:
-        """Stop recording; gives the HTML page. It shows `text` in place of the source code of the caller, which may
+        """Stop recording; returns the HTML page. It shows `text` in place of the source code of the caller, which may
         contain secrets. Dask writes the page to `file`, which is removed. Raises ClusterLost.
         """
         self._report.filename = str(file)

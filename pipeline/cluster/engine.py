@@ -90,8 +90,8 @@ class Engine:
     def bucket_workers(self, buckets: int) -> list[int] | None:
         """Index of the worker for the tasks of each bucket, the same every time; None where all tasks share memory.
 
-        The scheduler would send some of a bucket's tasks to other workers, with copies of the bucket. Rows for all
-        buckets of a worker travel together, as it is known beforehand.
+        Otherwise the scheduler would send some of a bucket's tasks to other workers, with copies of the bucket. As the
+        worker is known beforehand, rows for all buckets of a worker travel together.
         """
         return None if self.shares_memory else [bucket % len(self.session.workers) for bucket in range(buckets)]
 
@@ -110,9 +110,9 @@ class Engine:
     def for_partitions(self, space: MemorySpace = MemorySpace.DEVICE) -> Self:
         """The engine for tasks that hold partitions, or buckets whose arrays are in `space`.
 
-        A worker with a GPU runs one of them at a time, as several would need more memory than the GPU has, with all of
-        its threads for kernels on the host. Those that hold nothing on the GPU run as on other workers: with results in
-        files a worker runs `partitions_at_once` of them, which share its threads.
+        A worker with a GPU runs one such task at a time, since several would need more memory than the GPU has. The
+        task has all of the worker's threads for kernels on the host. Tasks that hold nothing on the GPU run as on other
+        workers: with results in files a worker runs `partitions_at_once` of them, which share its threads.
         """
         takes_gpu = space is MemorySpace.DEVICE or not self.capacity.device_bytes
         return replace(self, _partitions=takes_gpu)
@@ -228,7 +228,8 @@ class Engine:
         if self.shares_memory:
             self.wait(futures, stage)
             return [part(result) for result in self.gather(futures)]
-        # Under the name of the tasks: Dask never forgets a group of tasks that it forgets and then meets again.
+        # Under the name of the tasks: if Dask meets the name of a group of tasks again after it forgot the group, it
+        # never forgets that group again.
         name = key_split(futures[0].key) if futures else "peek"
         groups = [[place] for place in range(len(futures))] if at is None else together(at, RESULTS_TOGETHER)
         looks = [(part, [futures[place] for place in own]) for own in groups]
@@ -264,7 +265,7 @@ class Engine:
     # Gangs: tasks that wait for each other
 
     def refresh_workers(self) -> int:
-        """Take the workers that the cluster has now for those of the run; gives their number. Raises ClusterLost."""
+        """Make the workers that the cluster has now those of the run; returns their number. Raises ClusterLost."""
         self.session.refresh_workers()
         return len(self.session.workers)
 
@@ -311,8 +312,8 @@ class Engine:
         arguments: Sequence[Sequence[Any]],
         beside: Callable[[], None] = lambda: None,
     ) -> list[Future]:
-        """Run `function(*arguments[i])` on the i-th worker and on no other, all at once, so that the tasks may wait
-        for each other; gives the futures when all have ended. Calls `beside` once they are started.
+        """Run `function(*arguments[i])` on the i-th worker and on no other, all at once, so that the tasks may wait for
+        each other; returns the futures when all have ended. Calls `beside` once they are started.
 
         Raises what a task raises, StateLost if a worker is lost or a task reports that it lost another.
         """
@@ -343,7 +344,7 @@ class Engine:
             raise StateLost(str(error)) from error
 
     def wait_for_one(self, tasks: Sequence[Future], addresses: Sequence[str]) -> list[Future]:
-        """Wait until at least one of the tasks on these workers has ended; gives those that have.
+        """Wait until at least one of the tasks on these workers has ended; returns those that have.
 
         Raises what a task raises, ClusterLost if one of the workers is lost.
         """
@@ -365,7 +366,7 @@ class Engine:
             raise StateLost(str(error)) from error
 
     def _wait_until_ended(self, tasks: Sequence[Future], addresses: Sequence[str]) -> None:
-        """Raises what a task raised; that it lost another one only if no task raised anything else."""
+        """Raises what a task raised; a ClusterLost only if no task raised anything else."""
         finished = as_completed(list(tasks), loop=self.session.client.loop)
         self._wait_for(partial(_all_ended, finished), addresses)
         lost = None
@@ -381,7 +382,7 @@ class Engine:
     def cut_lineage(
         self, name: str, futures: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
     ) -> list[Future]:
-        """Cut the lineage of results: gives futures of the same results that depend on nothing but `arguments`.
+        """Cut the lineage of results: returns futures of the same results that depend on nothing but `arguments`.
 
         Each result stays in memory where it is. If it is lost, `function(*own)` of its `arguments` makes it again. The
         `futures` must be in memory when this is called, and may be released when it returns.

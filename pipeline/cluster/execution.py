@@ -11,15 +11,15 @@ from pathlib import Path
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
 WHOLE_GPU, PART_OF_GPU = 0.75, 2.0**-12
-"""Where other workers have no GPU: how much of the resource a task takes that has a GPU to itself, and any other task,
-so that it runs on a worker with a GPU.
+"""Amounts of the resource that tasks take if some workers have no GPU: a task that has a GPU to itself, and any other
+task, so that it runs on a worker with a GPU.
 """
 KERNEL_THREADS = "kernel_threads"
 """Resource of Dask workers started here: threads of a kernel, where these are more than tasks run at once."""
 
 RESULTS_TOGETHER = 4
 """Most results of one worker from which one task takes parts. Four blocks or buckets, or the rows that they send, take
-less memory than to read or to merge one of them.
+less memory than reading or merging one of them does.
 """
 
 
@@ -37,15 +37,15 @@ class Capacity:
     in_process: bool = False
     """Whether the workers are in this process. They then share one GPU."""
     kernel_threads: int = 0
-    """Threads for the kernels of the smallest worker, which its tasks share; as many as run tasks if none are given."""
+    """Threads for the kernels of the smallest worker, which its tasks share; by default as many as run tasks."""
     hosts: int = 0
-    """Sets of workers that share the cores of a machine; if none are given, one for each worker that is no thread of
-    this process.
+    """Sets of workers that share the cores of a machine; by default one for each worker, or 1 if workers are in this
+    process.
     """
     host_threads: int = 0
-    """Threads of all workers of the smallest host, for one task that runs alone; `kernel_threads` if none are given."""
+    """Threads of all workers of the smallest host, for one task that runs alone; by default `kernel_threads`."""
     helpers: int = 0
-    """Workers without a GPU beside those with one, which compute."""
+    """Workers without a GPU, if those with a GPU compute."""
     helper_threads: int = 0
     """Threads for kernels of all helpers."""
 
@@ -73,13 +73,13 @@ class Execution:
     device: str = "cpu"
     """Name of the device that computes."""
     memory_advice: str = "raise partitioning.count"
-    """What reduces the memory that a worker needs, for messages."""
+    """Advice for messages: how to reduce the memory that a worker needs."""
     pinned_partitions: int | None = None
     """Number of partitions that each stay on one worker; None lets the scheduler choose a worker for each task."""
     results_in_files: bool = False
     """Whether workers keep the arrays of results in files, which tasks map."""
     partitions_at_once: int | None = None
-    """With results in files: tasks with partitions that a worker runs at once; None for one with each thread."""
+    """With results in files: tasks with partitions that a worker runs at once; None for one in each thread."""
 
     @property
     def partition_workers(self) -> list[int] | None:
@@ -90,13 +90,13 @@ class Execution:
 
 
 def count_together(tasks: int, workers: int, most: int) -> int:
-    """The number of groups of `together`, of so many tasks in turn on all workers."""
+    """The number of groups that `together` makes of `tasks` tasks that are assigned to all workers in turn."""
     each, more = divmod(tasks, workers)
     return more * -(-(each + 1) // most) + (workers - more) * -(-each // most)
 
 
 def together(at: Sequence[int], most: int) -> list[list[int]]:
-    """The places in `at` in groups of at most `most`: those of a group have the same worker. `at` has their workers."""
+    """The indices of `at` in groups of at most `most`, each of one worker. `at` has the worker of each index."""
     by_worker: dict[int, list[int]] = {}
     for place, worker in enumerate(at):
         by_worker.setdefault(worker, []).append(place)

@@ -31,7 +31,7 @@ def scheduler_named(client: Client) -> Iterator[None]:
     except EdgemillError:
         raise
     except Exception as error:
-        if address is not None and client.status == "closed":  # such as the AttributeError of a client without one
+        if address is not None and client.status == "closed":  # such as the AttributeError of a closed client
             raise scheduler_lost(address, error) from error
         raise
 
@@ -43,7 +43,7 @@ def scheduler_lost(address: str | None, error: Exception) -> ClusterLost:
 
 
 class Failures:
-    """Translates the errors of the tasks of one run. To be made before its first task."""
+    """Translates the errors of the tasks of one run. Must be made before the first task of the run."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

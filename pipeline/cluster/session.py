@@ -71,7 +71,7 @@ class Session:
         self._tasks_started = 0
         self._communicators = 0
         self.shared_folders: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        """Addresses of workers → those that answered, and the folders that these share; see `carriers.choice`."""
+        """Addresses of workers → those that answered, and the folders that these share; see `carriers.carrier_for`."""
         self._futures: WeakSet[Future] = WeakSet()
         self._plugins = RunPlugins(client, run_id)
         self._watchdog = Watchdog(client, run_id, waiting_seconds, tell)
@@ -79,7 +79,7 @@ class Session:
         """What the scheduler says of each worker of the run, by address."""
         self._failures = Failures(client)
         self.needs_gpu = False
-        """Whether only workers with the resource GPU are of the run, and others have none."""
+        """Whether only workers with the resource GPU belong to the run, because other workers lack it."""
         self.capacity = self._offered()
         """What the workers offered at the start."""
         self._undo = ExitStack()
@@ -96,7 +96,7 @@ class Session:
         )
 
     def _leave_cpus_out(self) -> None:
-        """Take the workers with the resource GPU for those of the run. The others are helpers."""
+        """Make the workers with the resource GPU those of the run. The others are helpers."""
         helpers = [worker for worker in self.workers.values() if GPU not in worker["resources"]]
         self.needs_gpu = True
         self.workers = self._of_the_run(self.workers, True)
@@ -114,10 +114,10 @@ class Session:
     def execution_on(self, device: str) -> Execution:
         """The execution on these workers, on the `device` auto, cpu or gpu.
 
-        `auto` chooses the GPUs of workers that declare the resource GPU: without it several may share a GPU. If only
-        some declare it, the others take no part in the run, except as helpers.
+        `auto` chooses the GPUs of workers that declare the resource GPU; without that, several workers may share a GPU.
+        If only some declare it, the others take no part in the run, except as helpers.
 
-        Raises UsageError if `device` is gpu and a worker has none; as `on_every_worker`.
+        Raises UsageError if `device` is gpu and a worker has none, and the errors of `on_every_worker`.
         """
         everyone = self.workers
         if device != "cpu" and self._of_the_run(everyone, True) and not self.has_gpu_resource:
@@ -179,9 +179,10 @@ class Session:
         priority: int = 0,
         only: bool = False,
     ) -> list[Future]:
-        """Start a task `call(own)` for each `own` of `arguments`, on the addresses `workers` of each, if any.
+        """Start a task `call(own)` for each `own` of `arguments`, on the workers at the addresses that `workers` has
+        for it, if any.
 
-        With `only`, no other worker takes a task. Workers take those of a higher `priority` first.
+        With `only`, no other worker takes the task. Workers take tasks of a higher `priority` first.
         """
         if self.needs_gpu and not only:
             resources = {GPU: WHOLE_GPU if resources else PART_OF_GPU}
@@ -215,7 +216,7 @@ class Session:
         return [f"{name}-{self._key_suffix}-{i:09}" for i in range(first, self._tasks_started + 1)]
 
     def on_every_worker(self, execution: Execution, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Call `function(*arguments)` once on every worker; gives the results in the order of `workers`.
+        """Call `function(*arguments)` once on every worker; returns the results in the order of `workers`.
 
         If a worker is lost, its replacement is awaited and all workers are called again. Raises what the function
         raises, and ClusterLost if workers are lost again and again.
@@ -259,8 +260,8 @@ class Session:
         resources: Collection[str] = (),
         only: Collection[str] = (),
     ) -> T:
-        """What `work` gives in the client's event loop. Its tasks need workers with all `resources`, and the workers
-        `only` if there are any.
+        """The result of `work`, which runs in the client's event loop. Its tasks need workers with all `resources`, and
+        the workers `only` if there are any.
 
         Raises what a task raises, ClusterLost if no worker can run the tasks, WorkerLost if one of `only` is lost.
         """
@@ -282,7 +283,7 @@ class Session:
     # Workers
 
     def refresh_workers(self) -> None:
-        """Take the workers that the cluster has now for those of the run, after waiting for replacements of lost ones.
+        """Make the workers that the cluster has now those of the run, after waiting for replacements of lost workers.
 
         A worker that was retired, as when a cluster shrinks, gets no replacement.
         """
@@ -308,7 +309,7 @@ class Session:
         self._plugins.send_between_gpus(self.capacity.in_process)
 
     def keep_results_in_files(self, execution: Execution) -> bool:
-        """Have workers keep results in files, until `close`; gives whether all workers and this process can link the
+        """Have workers keep results in files, until `close`; returns whether all workers and this process can link the
         files of each worker.
 
         Raises ClusterLost if workers are lost again and again.
@@ -326,8 +327,8 @@ class Session:
     def release_all(self) -> None:
         """Release all futures of the run on a cluster that lives on; frames of the run's exception hold them.
 
-        Dask's `cancel` is not used: where a task that no client waits for stands between two cancelled ones, it fails
-        in the scheduler and closes the client's connection (2026.7.1).
+        Dask's `cancel` is not used: if a task that no client waits for stands between two cancelled tasks, `cancel`
+        fails in the scheduler and closes the client's connection (2026.7.1).
         """
         for future in list(self._futures):
             future.release()

@@ -55,7 +55,7 @@ class TaskCall:
     """Whether a worker that receives messages on its GPU waits for the task's kernels and trims the GPU's memory."""
     files: FileResults | None = None
     at_once: int | None = None
-    """Tasks that the worker runs at once; None for no limit. A task that waits has mapped nothing."""
+    """Tasks that the worker runs at once; None for no limit. A task that waits for its turn has mapped nothing."""
     numba_later: bool = False
     """Whether Numba is loaded by the first task with kernels for CPUs, since most tasks have none."""
 
@@ -160,8 +160,8 @@ def use_arrow_threads() -> None:
     """Give Arrow's pool of threads the size of the worker's, once in a worker process, from one of its tasks.
 
     Dask's nanny sets OMP_NUM_THREADS to 1 in worker processes, and Arrow sizes its pool by that variable. All tasks
-    that read would then share one thread that decodes. The pool of a process that has its worker beside other code is
-    left as it is.
+    that read would then share one thread that decodes. If the worker is in a process with other code, the pool is left
+    as it is.
     """
     worker = get_worker()
     if not worker.address.startswith("inproc://"):

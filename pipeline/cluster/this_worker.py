@@ -41,9 +41,10 @@ def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], 
 
 
 def event_reporter(topic: str | None) -> Callable[..., None]:
-    """A function that a task calls with fields of an event. To be made in the task's thread.
+    """A function that a task calls with fields of an event. Must be made in the task's thread.
 
-    It sends the driver an event under `topic` at once, and then at most every 0.2 seconds; None sends no events.
+    The first call sends the driver an event under `topic`, and later calls at most one in 0.2 seconds; None sends no
+    events.
 
     The function raises ClusterLost in a task whose result no client waits for any more, as after the driver was
     killed: Dask lets such a task run, and it would occupy its worker.

@@ -16,16 +16,16 @@ T = TypeVar("T")
 _TELLING_SECONDS = 10.0
 """How long nothing happens before the run tells what it waits for."""
 _CHECKS = 10
-"""Checks of the cluster within the time for which no task may run."""
+"""Checks of the cluster within the time after which waiting ends if no task can run."""
 _PERIOD_SECONDS = 5.0
-"""Most time between two checks. Work that ends sooner costs none."""
+"""Most time between two checks. Work that ends sooner needs no check."""
 
 
 def workers_of(client: Client, seconds: float | None = None) -> dict[str, Any]:
     """What the scheduler says of each worker, by address. Raises TimeoutError if it does not answer within `seconds`,
     and ClusterLost if the client is closed.
 
-    It asks the scheduler. `Client.scheduler_info` reads the client's copy, which is empty during each refresh.
+    This asks the scheduler, since `Client.scheduler_info` reads the client's copy, which is empty during each refresh.
     """
     scheduler: Any = client.scheduler
     if scheduler is None:
@@ -35,7 +35,7 @@ def workers_of(client: Client, seconds: float | None = None) -> dict[str, Any]:
 
 
 class WorkerLost(ClusterLost):
-    """A worker is lost on which a task was to run, and on no other."""
+    """A worker is lost to which a task was bound."""
 
 
 class Watchdog:
@@ -134,7 +134,7 @@ class Watchdog:
     async def _refuse_frozen_workers(self, now: float) -> None:
         """Raises ClusterLost for a frozen worker with tasks or results of the run that the scheduler does not remove.
 
-        Dask's own limit, `distributed.scheduler.worker-ttl`, removes it earlier unless it is set to more than twice
+        Dask's own limit, `distributed.scheduler.worker-ttl`, removes it earlier unless that limit is more than twice
         this one.
         """
         frozen = [address for address, (_, changed) in self._last_seen.items() if now - changed > 2 * self._seconds]

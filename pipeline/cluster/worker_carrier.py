@@ -80,7 +80,8 @@ class Inbox:
         self._missing: dict[int, int] = {}
 
     def take(self, sender: int, message: Message) -> tuple[int, list[GroupPacket | None]] | None:
-        """Take a message of kind PACKET or MORE. Gives an exchange and its packets by sender when the last has arrived.
+        """Take a message of kind PACKET or MORE. Returns an exchange and its packets by sender when the last has
+        arrived.
 
         Raises InternalError for a message of another run or exchange.
         """
@@ -127,7 +128,9 @@ CLOSING_SECONDS = 5.0
 
 
 class GroupConnections:
-    """Connections of one group to and from all others. All of it runs in the worker's event loop, but `ready`."""
+    """Connections of one group to and from all others. All of it runs in the worker's event loop, except the reading of
+    `ready`.
+    """
 
     def __init__(self, worker: Worker, run: str, rank: int, groups: int, silence: float) -> None:
         self.worker, self.rank, self.groups = worker, rank, groups
@@ -174,7 +177,7 @@ class GroupConnections:
         self._start(self._send_heartbeats())
 
     async def _connect(self, other: int, address: str, seconds: float) -> None:
-        """Open the connection to a group. Tries again while its task has not started."""
+        """Open the connection to a group. Tries again until the task of that group has started."""
         hello = {"op": HANDLER, "run": self.inbox.run, "sender": self.rank, "receiver": other}
         hello |= {"groups": self.groups, "seconds": seconds}
         pause = 0.02
@@ -388,7 +391,7 @@ SILENT_SECONDS = 25.0
 
 
 class WorkerCarrier:
-    """Carries between Dask workers; see `Carrier`. `open` makes one, in the thread of a task."""
+    """Exchanges packets between Dask workers; see `Carrier`. `open` makes it, in the thread of a task."""
 
     name = "Dask"
 

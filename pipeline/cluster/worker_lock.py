@@ -1,7 +1,7 @@
-"""A lock on the workers of a cluster, which its scheduler takes from a client that is gone.
+"""A lock on the workers of a cluster. The scheduler takes it from a client whose connection is closed.
 
-Dask's own lock belongs to no client: after its holder was killed, others wait until its lease of 30 s ends, and nothing
-tells them for whom.
+Dask's own lock belongs to no client: after its holder was killed, others wait until its lease of 30 s ends, and are not
+told which run they wait for.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _RELEASING_SECONDS = 10
 
 
 class WorkerLocks(SchedulerPlugin):
-    """The locks of a scheduler: for each, those who want it, in their order. The first holds it."""
+    """The locks of a scheduler. Each has a queue of runs that want it, of which the first holds it."""
 
     name = "edgemill-locks"
     idempotent = True
 
     def __init__(self) -> None:
         self._wanted: dict[str, dict[str, dict[str, Any]]] = {}
-        """Lock → token → who wants it"""
+        """Lock → token of a run → the run that wants the lock"""
 
     async def start(self, scheduler: Scheduler) -> None:
         """Have the scheduler answer the calls of `WorkerLock`."""
@@ -41,8 +41,8 @@ class WorkerLocks(SchedulerPlugin):
     async def lock(
         self, name: str, token: str, client: str, who: dict[str, Any], seen: str | None
     ) -> dict[str, Any] | None:
-        """Wait for the lock `name`; gives None once the one with `token` holds it. If another than `seen` holds it
-        before, gives that one, to ask again.
+        """Wait for the lock `name`. Returns None once the run with `token` holds it. If another run than `seen` holds
+        it meanwhile, returns that run; the caller then asks again.
         """
         wanted = self._wanted.setdefault(name, {})
         if token not in wanted:
@@ -60,7 +60,7 @@ class WorkerLocks(SchedulerPlugin):
         raise ClusterLost("the Dask scheduler has closed the connection of this client; run again")
 
     async def unlock(self, name: str, token: str) -> None:
-        """The one with `token` holds the lock no more, or wants it no more."""
+        """Remove the run with `token` from the queue of the lock. If this run held the lock, the next run gets it."""
         if self._wanted.get(name, {}).pop(token, None) is not None:
             self._change(name)
 
@@ -83,7 +83,7 @@ class WorkerLock:
     """The lock `name` of a cluster, for one run. Whoever makes it calls `release` at the end."""
 
     def __init__(self, client: Client, name: str, run_id: str) -> None:
-        """Raises UsageError if the scheduler refuses it, ClusterLost if the scheduler does not answer."""
+        """Raises UsageError if the scheduler refuses the plugin, ClusterLost if the scheduler does not answer."""
         self._client, self._name, self._token = client, name, uuid4().hex
         self._who = LockOwner.here(run_id).model_dump(include={"run", "user", "host", "pid"})
         self._seen: str | None = None
@@ -97,8 +97,8 @@ class WorkerLock:
             raise ClusterLost(f"lost the Dask scheduler: {error}; run again") from error
 
     async def acquire(self) -> str:
-        """Wait for the lock, in the client's event loop; gives "" once this run has it. If another has it now, gives
-        who that is: then call this again.
+        """Wait for the lock, in the client's event loop. Returns "" once this run has it. If another run has it now,
+        returns a text that names that run: then call this again.
         """
         scheduler: Any = self._client.scheduler
         holder = await scheduler.edgemill_lock(
@@ -110,7 +110,7 @@ class WorkerLock:
         return "run {run} of {user}, process {pid} on {host}, since {since}".format_map(holder)
 
     def release(self) -> None:
-        """Give the lock to the next one. Does nothing if the run does not have it, or the scheduler is lost."""
+        """Give the lock to the next run. Does nothing if the run does not have it, or the scheduler is lost."""
         scheduler: Any = self._client.scheduler
         with suppress(OSError, CommClosedError, TimeoutError, AttributeError):
             self._client.sync(

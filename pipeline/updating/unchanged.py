@@ -91,9 +91,9 @@ class Unchanged:
 
 
 def digests_of(source: Source) -> Digests:
-    """SHA-256 of the files of an input, by which a night without change is recognised. Other threads find them.
+    """SHA-256 of the files of an input, by which a night without change is recognised. Other threads compute them.
 
-    None for inputs whose edges other things determine too: versions of tables, conditions with values in paths, frames.
+    None for inputs whose edges depend not only on files: versions of tables, conditions with values in paths, frames.
     """
     if source.frame is not None or source.table is not None or source.where is not None:
         none: Digests = Future()

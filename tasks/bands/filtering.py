@@ -102,9 +102,10 @@ class CoarseFilter:
     def __init__(
         self, topology: Topology, count: IntArray, sums: WorkerSums, before: Bands | None = None, least_bands: int = 0
     ) -> None:
-        """`count` [edges] are the triangles of each edge of the graph. Goes on from `before`, if it is given.
+        """`count` [edges] are the triangles of each edge of the graph. The filter continues from `before`, if it is
+        given.
 
-        Aims at `least_bands` at least.
+        The filter aims at `least_bands` bands at least.
         """
         self._sums = sums
         if before is None:

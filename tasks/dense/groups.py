@@ -203,9 +203,10 @@ def collect_triangles(groups: BucketGroups, parts: Mapping[int, SupportSums]) ->
 
 
 def tree_of(nested: Nested, edges: NDArray[np.int64], starts: NDArray[np.int64]) -> BucketTree:
-    """The tree of the only bucket: no component is shared. `edges` [components] are in no smaller component.
+    """The tree of the only bucket, which shares no component. `edges` [components] is the field of BucketTree.
 
-    `nested` may be of few of the bucket's edges, if these have all components. `starts` are those of the bucket.
+    `nested` may be made of a part of the bucket's edges, if the part has the same components. `starts` are those of the
+    bucket.
     """
     vertices = nested.vertex[nested.vertex >= 0]
     return BucketTree(

@@ -70,9 +70,9 @@ def changed_vertices(
 def changed_summary(
     support: int, low: NDArray[np.int64], gone: EdgePart, come: EdgePart, edges: int, vertices: BucketVertices
 ) -> BucketSummary:
-    """What a bucket adds to the manifest, with `edges` and `vertices` after a change as in `changed_vertices`.
+    """The summary of a bucket after a change, which has `edges` edges and these `vertices`, from the summary before it.
 
-    `support` and `low` are those of the summary before it.
+    `support` and `low` are fields of the summary before; `gone` and `come` are as in `changed_vertices`.
     """
     support += int(come.support.sum(dtype=np.int64)) - int(gone.support.sum(dtype=np.int64))
     highest = max(int(part.max(initial=0)) for part in (low[:, 0], come.lam))

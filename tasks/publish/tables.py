@@ -96,9 +96,9 @@ def encode_edges(how: TableOptions, ends: EdgeEnds, columns: Sequence[TableColum
 def finish_edges(
     how: TableOptions, bucket: int, edges: int, encoded: EncodedColumns, columns: Sequence[TableColumn], file: int
 ) -> OutputFile:
-    """Write the file that `write_edges` writes, of whose columns some are `encoded`, and `columns` [edges] follow.
+    """Write the same file as `write_edges`: the `encoded` columns, then `columns` [edges].
 
-    `edges` are those of the bucket.
+    `edges` is the number of edges of the bucket.
     """
     schema = pa.schema(_fields(columns))
 

@@ -140,8 +140,8 @@ def exchange_endpoint_words(
 ) -> int:
     """Complete `words` [2, edges] with the words of endpoints in other groups, which those groups send.
 
-    All groups call it. Returns the number of exchanges. Raises InternalError if two groups differ in the edges between
-    their classes.
+    All groups call this function. Returns the number of exchanges. Raises InternalError if two groups differ in the
+    edges between their classes.
     """
     groups = edges.groups
     if groups == 1:

@@ -25,9 +25,10 @@ def new_positions(change: Change) -> Numbers:
 
 
 def ranks_to_start(change: Change, rank: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks, float64 [vertices of the second graph], from which PageRank may start: those before, which sum to 1.
+    """Ranks, float64 [vertices of the second graph], from which PageRank may start: the ranks before the change, scaled
+    to the sum 1.
 
-    `rank` are those of the first graph. New vertices start with the mean rank.
+    `rank` are the ranks of the first graph. New vertices start with the mean rank.
     """
     place = new_positions(change)[change.own]
     vertices = int(np.count_nonzero(change.stays))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def order_from_nothing(edges: Topology, support: NDArray[np.int32] | None = None) -> tuple[NDArray[np.int32], Order]:
-    """The support of each edge, int32 [edges], and λ with the order of peeling, which has the counts of the peeling.
+    """The support of each edge, int32 [edges], and λ with the order of peeling, with the counts of that peeling.
 
-    If the `support` is known triangles are not counted. Raises OutOfRoom as `find_triangles` does.
+    Triangles are not counted if the `support` is given. Raises OutOfRoom as `find_triangles` does.
     """
     owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices, support)
     if support is None:

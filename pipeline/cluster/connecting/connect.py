@@ -1,6 +1,7 @@
 """Connecting to a Dask scheduler that runs already: its address, its versions, and the wait for its workers.
 
-The event loop of a client that a run starts is a thread of its own, whose log records Dask keeps.
+The event loop of a client that a run starts has a thread of its own. What Dask logs from that thread is dropped, except
+critical records.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ..workers.ready import still_preparing
 from .tls import check_address, security, speaks_tls
 
 _ROOTS = ("distributed", "bokeh", "tornado")
-"""Loggers of what a scheduler and its workers log, with those below them."""
+"""Loggers of schedulers and workers, which include the loggers below them."""
 _IMPORTED_LATER = "distributed.http.proxy"
 """Logger of a module that a scheduler imports when it starts, and that logs then."""
 
@@ -42,8 +43,8 @@ class _OfRuns(logging.Filter):
     """Drops records of Dask from threads that belong to runs, except critical ones: the exception that ends a run
     reports its failures, once.
 
-    Levels of loggers and handlers stay as they are. They are the whole process's: other clusters in it go on logging,
-    and two runs that end at the same time have nothing to restore.
+    Levels of loggers and handlers belong to the whole process and stay as they are. So other clusters in the process go
+    on logging, and two runs that end at the same time have nothing to restore.
     """
 
     def __init__(self) -> None:
@@ -60,8 +61,8 @@ _of_runs, _lock = _OfRuns(), threading.Lock()
 
 @contextmanager
 def own_loop(ignores_ctrl_c: bool = False) -> Iterator[IOLoop]:
-    """An event loop in a new thread, which ends with the block. Dask logs nothing from it, nor from the thread that
-    calls this, until then.
+    """An event loop in a new thread, which ends with the block. Until then Dask logs only critical records from that
+    thread and from the caller's.
 
     With `ignores_ctrl_c`, processes that start from the loop do not get SIGINT.
     """
@@ -96,7 +97,7 @@ def _silent(*threads: int) -> Iterator[None]:
         _IMPORTED_LATER,
         *known,
     ):  # a filter of a logger does not see the records of the loggers below it
-        logging.getLogger(name).addFilter(_of_runs)  # once, as it is the same one
+        logging.getLogger(name).addFilter(_of_runs)  # adds the same filter only once
     with _lock:
         _of_runs.threads.update(threads)
     try:
@@ -119,11 +120,11 @@ def tell_nobody(reason: str) -> None:
 def await_workers(
     client: Client, least: int, seconds: float, tell: Callable[[str], None] = tell_nobody
 ) -> dict[str, Any]:
-    """Wait until the cluster has `least` workers, at most `seconds`; gives what `workers_of` does.
+    """Wait at most `seconds` until the cluster has `least` workers; returns what `workers_of` does.
 
-    Calls `tell` with who is there and who is not, whenever that changes, and with "" at the end. Meanwhile the cluster
-    has `least` trivial tasks: one that adapts to its load (`adapt(minimum=0)`) starts workers for tasks only. Raises
-    ClusterLost if the cluster has fewer workers in the end.
+    Calls `tell` with the workers that have joined and those that are missing, whenever that changes, and with "" at the
+    end. Meanwhile the cluster has `least` trivial tasks, since an adaptive cluster (`adapt(minimum=0)`) starts workers
+    for tasks only. Raises ClusterLost if the cluster has fewer workers in the end.
     """
     scheduler: Any = client.scheduler
     address, deadline = getattr(scheduler, "address", ""), time.monotonic() + seconds
@@ -182,7 +183,9 @@ def _list(addresses: Mapping[str, object]) -> str:
 
 
 _FIRST_ATTEMPT_SECONDS = 1.0
-"""Seconds of the first attempt to connect. Each one takes twice as long as that before, as the network may be slow."""
+"""Seconds of the first attempt to connect. Each further attempt takes twice as long as the one before, as the network
+may be slow.
+"""
 _LONGEST_ATTEMPT_SECONDS = 30.0
 _ANSWER_SECONDS = 5
 """How long the scheduler may take to answer once it is connected."""
@@ -252,7 +255,7 @@ def _check_scheduler(loop: IOLoop, address: str, certificates: Security | None, 
     A Client would wait for ever for another program that listens there, and would then keep the process from ending.
     """
     if dask.config.get("distributed.client.security-loader", None):
-        return  # only a Client calls it
+        return  # only a Client calls that
     try:
         sync(loop, _check_answer, address, certificates, seconds, callback_timeout=seconds + _ANSWER_SECONDS)
     except TimeoutError:

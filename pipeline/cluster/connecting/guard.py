@@ -56,8 +56,8 @@ os.register_at_fork(after_in_child=_calls.after_fork)
 def guarded_call() -> Iterator[None]:
     """A call of `mine` within the block. Raises UsageError in a process in which it cannot run.
 
-    A process that is still starting and imports a main script that calls `mine` cannot. If it is a worker process of a
-    run, it ends here without output instead: the run that starts it reports the error.
+    `mine` cannot run in a process that is still starting and imports a main script that calls `mine`. A worker process
+    of a run ends here without output instead: the run that starts the process reports the error.
     """
     _refuse_import()
     _refuse_fork()

@@ -88,7 +88,7 @@ def local_gpu(settings: ClusterSettings) -> Device:
 
 
 def start_gpu(settings: ClusterSettings) -> bool:
-    """Start to set up the GPU of a run whose only worker is in this process, if it may use one. Tells if it may."""
+    """Start to set up the GPU of a run whose only worker is in this process, if it may use one; returns whether."""
     if not settings.is_started_here or settings.workers is not None or settings.device == "cpu":
         return False
     from ....kernels.runtime.device import start_context

@@ -41,8 +41,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> None:
     """Have the C library of this process keep KEPT_BYTES of freed memory. Does nothing with another C library.
 
-    By default arrays of 128 KiB to 32 MiB and more come from the system anew each time. A page takes it up to ten
-    microseconds on a virtual machine, and threads of a process wait for each other meanwhile.
+    By default arrays above a size of 128 KiB to 32 MiB get new memory from the system each time. A page takes the
+    system up to ten microseconds on a virtual machine, and threads of a process wait for each other meanwhile.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
@@ -75,7 +75,7 @@ _SET_BY_DASK = "distributed.nanny.pre-spawn-environ"
 def connect(
     settings: ClusterSettings, profiled: bool = False, tell: Callable[[str], None] = tell_nobody
 ) -> Iterator[Client]:
-    """A client of the cluster that the settings name. At the end it is closed, with all that was started here.
+    """A client of the cluster that the settings name. At the end the client is closed, with all that was started here.
 
     Workers that are started here record a profile if it is asked for (`profiled`), or if a dashboard can show it.
     `tell` is called with what is waited for, and with "" at the end.
@@ -138,7 +138,7 @@ def _started(
         with _starting, dask.config.set(configuration), ExitStack() as starting:
             if in_processes:
                 before = {name: os.environ.get(name) for name in _variables()}
-                # At the end again: a worker process that replaces a lost one sets them, too.
+                # Also at the end: a worker process that replaces a lost one sets the variables again.
                 stack.callback(_restore, before)
                 starting.callback(_restore, before)
                 folder = options["local_directory"] or dask.config.get("temporary-directory", None)
@@ -166,7 +166,7 @@ def _start(kind: type[LocalCluster], options: Mapping[str, Any]) -> LocalCluster
         for one in unfinished:
             one.shutdown_on_close = False
             _remove_handlers([one.scheduler, *one._created])
-        others = set(SpecCluster._instances) - unfinished  # of the user, who may start one at the same time
+        others = set(SpecCluster._instances) - unfinished  # those of the user, who may start one meanwhile
         pids = {getattr(worker, "pid", None) for one in others for worker in one.workers.values()}
         for process in set(active_children()) - processes:
             if process.name.startswith("Dask Worker process") and process.pid not in pids:
@@ -198,7 +198,7 @@ def _variables() -> list[str]:
 
 
 def _restore(before: Mapping[str, str | None]) -> None:
-    """Remove variables that were not in the environment `before`. Dask leaves those that were as they are."""
+    """Remove variables that were not in the environment `before`. Dask does not change variables that were."""
     for name, value in before.items():
         if value is None:
             os.environ.pop(name, None)
@@ -255,10 +255,11 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
 
 
 def _measurements(profiled: bool) -> dict[str, Any]:
-    """Dask's configuration of what scheduler and workers measure of themselves, which holds up all threads of Python.
+    """Dask's configuration of what scheduler and workers measure of themselves. Measuring holds up all threads of
+    Python.
 
-    Every 20 ms, by default, each looks whether its event loop is late. Every 10 ms a worker reads the stacks of its
-    threads, for the profile that Dask's dashboard and performance report show.
+    By default each of them checks every 20 ms whether its event loop is late. Every 10 ms a worker reads the stacks of
+    its threads, for the profile that Dask's dashboard and performance report show.
     """
     profile = {} if profiled else {"distributed.worker.profile.enabled": False}
     return {"distributed.admin.tick.interval": "500ms"} | profile
@@ -349,7 +350,7 @@ def _cluster_type(settings: ClusterSettings) -> tuple[type[LocalCluster], dict[s
     except ImportError as error:
         raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
     protocol = "tls" if settings.protocol == "tcp" and is_encrypted(security(settings)) else settings.protocol
-    # It sets a preload of its own, which overrides Dask's configuration.
+    # LocalCUDACluster sets a preload of its own, which overrides Dask's configuration.
     own = {"protocol": protocol, "preload": [leave_ctrl_c.__name__], "silence_logs": logging.CRITICAL}
     return _patient(LocalCUDACluster, settings.waiting_seconds), own
 
@@ -359,8 +360,8 @@ _reading = Lock()
 
 
 def _patient(base: type[LocalCluster], seconds: float) -> type[LocalCluster]:
-    """A type of clusters that give a worker up that has not restarted after `seconds`; on a busy machine a start takes
-    long. Dask reads that time from its configuration whenever a worker is lost.
+    """A type of clusters that give up a lost worker if it has not restarted after `seconds`; on a busy machine a start
+    takes long. Dask reads that time from its configuration whenever a worker is lost.
     """
 
     def update_worker_status(self: Any, op: str, address: str) -> None:

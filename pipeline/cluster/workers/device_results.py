@@ -47,7 +47,7 @@ class DeviceResults(MutableMapping[str, Any]):
         self._host = SpillBuffer(str(Path(worker_local_directory, "storage")), target=memory_limit)
         moved: Func[str, Any, Any] = Func(to_host, to_device, cast("MutableMapping[str, Any]", self._host))
         self._device: Buffer[str, Any] = Buffer({}, moved, device_memory_limit, weight=_weight)
-        """Has those that are in host memory, too"""
+        """All results: those in host memory are its slow part"""
         self._from_device: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
@@ -81,7 +81,7 @@ class DeviceResults(MutableMapping[str, Any]):
         return self._host.fast
 
     def evict(self) -> int:
-        """Move a result from host memory to a file, as Dask does when the process takes too much. Gives its bytes."""
+        """Move a result from host memory to a file, as Dask does when the process takes too much. Returns its bytes."""
         return self._host.evict()
 
     def move_to_host(self, key: str) -> None:
@@ -95,7 +95,7 @@ def _weight(key: str, value: Any) -> int:
 
 
 def to_host(value: Any) -> Any:
-    """A result with a MovedArray in place of each array in a GPU's memory. Arrays that are one array stay one."""
+    """A result with a MovedArray in place of each array in a GPU's memory. An array that occurs twice is moved once."""
     from ....kernels.gpu.arrays.transfer import to_host_by_threads
 
     threads = cores()
@@ -107,7 +107,7 @@ def to_host(value: Any) -> Any:
 
 
 def to_device(value: Any) -> Any:
-    """The result of which `to_host` made this."""
+    """The result from which `to_host` made this value."""
     from ....kernels.gpu.arrays.transfer import to_device_by_threads
 
     threads = cores()

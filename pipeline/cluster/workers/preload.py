@@ -1,8 +1,8 @@
 """What a worker does before it takes tasks: `dask worker … --preload edgemill.pipeline.preload`, or `cuda worker`.
 
 It compares its version of edgemill with the scheduler's and exits if they differ. Then it compiles the kernels of all
-methods, or loads them from their cache, so that no run waits for them. Meanwhile it tells the scheduler, and answers
-/ready beside Dask's /health.
+methods, or loads them from their cache, so that no run waits for them. Meanwhile it tells the scheduler that it
+prepares, and answers /ready beside Dask's /health.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger("distributed.edgemill")  # Dask shows the records of lo
 async def prepare_worker(worker: Worker, compile_kernels: Callable[[bool], float]) -> None:
     """Ends the process with exit code 2 if the scheduler has another version of edgemill, or none.
 
-    `compile_kernels` compiles the kernels of GPUs or of CPUs, or loads them, and gives the seconds that it took.
+    `compile_kernels` compiles the kernels of GPUs or of CPUs, or loads them, and returns the seconds that it took.
     """
     if not isinstance(worker, Worker):
         _refuse(

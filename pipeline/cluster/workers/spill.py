@@ -99,7 +99,7 @@ def check_limits(error: BaseException) -> None:
 
 
 class ArrayFile:
-    """An array in a file of its own. A worker that receives it keeps it in a file of its own folder, too."""
+    """An array in a file of its own. A worker that receives the array also keeps it in a file, in its own folder."""
 
     def __init__(self, path: str, dtype: np.dtype[Any], shape: tuple[int, ...], linked: bool) -> None:
         self.path, self.dtype, self.shape = path, dtype, shape
@@ -173,7 +173,7 @@ def _received_link(link: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> A
 
 
 def offer() -> str:
-    """Task: make a file for `can_link` of other workers; gives its path."""
+    """Task: make a file for `can_link` of other workers; returns its path."""
     handle, path = tempfile.mkstemp(prefix="offer-", dir=get_worker().local_directory)
     os.close(handle)
     return path
@@ -194,13 +194,13 @@ def can_link(paths: Sequence[str]) -> bool:
 
 
 def withdraw(paths: Sequence[str]) -> None:
-    """Task: remove those of these files that this worker can reach."""
+    """Task: remove the files of offers that this worker can reach."""
     for path in paths:
         _remove(path)
 
 
 class SmallArray:
-    """A small array in memory of its own. A worker that receives it keeps it as one, too."""
+    """A small array in memory of its own. A worker that receives the array also keeps it as a SmallArray."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array if array.base is None else array.copy()
