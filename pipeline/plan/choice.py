@@ -41,17 +41,21 @@ if TYPE_CHECKING:
 LEAST_EDGES = 500_000
 """Edges for each worker that `auto` uses. With fewer, the rounds cost more than the work in them."""
 GPU_BLOCK_ROWS = 8_000_000
-"""Most rows of a block if several workers have GPUs. Each block sends a part to each bucket, and to exchange the parts
-of smaller blocks takes longer than to read them.
+"""Most rows of a block if several workers have GPUs. Each block sends a part to each bucket, and exchanging the parts
+of smaller blocks takes longer than reading them.
 """
 MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
 _BAND_CARRIERS = ("mailboxes", "shared-memory", "dask")
 """Carriers of the settings with which GPUs peel bands: with mailboxes they read each other's memory."""
 GPU_THREADS = 1000
-"""Threads of CPUs that peel as fast as a GPU, about: one H200 takes 0.29 s for λ of R-MAT 22, and 16 cores 19.5 s."""
+"""About the number of CPU threads that peel as fast as a GPU: one H200 takes 0.29 s for λ of R-MAT 22, and 16 cores
+19.5 s.
+"""
 HELP_AT = 0.1
-"""Workers without a GPU take bands if they have this share of the threads that are as fast as the GPUs, or more."""
+"""Workers without a GPU peel bands if they have at least this share of the CPU threads that would be as fast as the
+GPUs.
+"""
 _GIVEN = "as partitioning.count says"
 _ONE = "one worker holds them all"
 _EACH = "one for each worker"
@@ -211,9 +215,9 @@ def _plan_on_gpus(one: Plan, count: int | str, in_bands: bool) -> Plan:
 
 
 def _bands_of_gpus(one: Plan) -> Plan:
-    """Bands on all GPUs, if each can hold the graph and it is large enough.
+    """Bands on all GPUs, if each GPU can hold the graph and the graph is large enough.
 
-    Workers without a GPU take bands beside them if all of them together are fast enough to matter.
+    Workers without a GPU also peel bands if they are fast enough together.
     """
     capacity = one.capacity
     workers = min(capacity.workers, max(1, one.edges // LEAST_EDGES))
@@ -248,7 +252,7 @@ def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
 
 
 def _in_bands(one: Plan) -> Plan:
-    """The plan for a graph that one worker can hold: bands on several hosts, if it is large enough.
+    """The plan for a graph that one worker can hold: bands on several hosts, if the graph is large enough.
 
     Workers of one host share its cores: one of them peels with the threads of all.
     """
@@ -263,10 +267,11 @@ def _in_bands(one: Plan) -> Plan:
 
 
 def _last_edges_elsewhere(shards: Plan) -> Plan:
-    """The plan in shards that stop when a worker can hold what is left, if that saves time; else the plan as it is.
+    """The plan in shards that stop when a worker can hold the remaining edges, if that saves time; else the plan as it
+    is.
 
-    Several hosts then peel bands, each with at least LEAST_EDGES of the edges left. Workers of one host share
-    its cores: one of them peels all that is left with the threads of all.
+    Several hosts then peel bands, each with at least LEAST_EDGES of the remaining edges. Workers of one host share its
+    cores: one of them peels all remaining edges with the threads of all.
     """
     capacity = shards.capacity
     if capacity.workers == 1 or capacity.in_process or capacity.device_bytes or not capacity.memory_bytes:
@@ -289,7 +294,7 @@ def _last_edges_elsewhere(shards: Plan) -> Plan:
 
 
 def capacity_of(settings: Settings, session: Session, execution: Execution) -> Capacity:
-    """What the workers offer. Each is a host of its own if the settings name a carrier between workers."""
+    """What the workers offer. Each worker counts as a host if the settings name a carrier between workers."""
     return session.capacity_by_host(execution) if settings.bounding.carrier == "auto" else execution.capacity
 
 

@@ -20,7 +20,9 @@ _MORE_PARTITIONS = "raise partitioning.count"
 
 
 def refusal(plan: Plan) -> OutOfRoom | None:
-    """Why a plan cannot succeed; None if it may. `edgemill plan` says this, and a run ends with it."""
+    """The error of a plan that cannot succeed; None if it may succeed. `edgemill plan` reports it, and a run ends with
+    it.
+    """
     try:
         refuse_if_too_large(plan)
     except OutOfRoom as error:

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
 GPU_ROW_IN_PARTS_BYTES = 20
-"""The same, besides the rows sorted at once, if the rows are numbered in parts: 16 for packed rows and the same rows
-sorted, and then 17 for the edges of all parts and the ranks of their ends.
+"""Memory of a row on a GPU that numbers rows in parts, besides the rows sorted at once: 16 for packed rows and the same
+rows sorted, and then 17 for the edges of all parts and the ranks of their ends.
 """
 FEW_BUCKETS = 4
-"""Buckets of a large graph on a worker with fewer threads: buckets differ in size."""
+"""Fewest buckets of a large graph, also on a worker with fewer threads, since buckets differ in size."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
 FILES_A_THREAD = 3
@@ -80,12 +80,12 @@ class PlanFacts:
     band_workers: int = 1
     """Workers that each hold a copy of the graph; 1 if one worker holds it, or if shards do."""
     band_helpers: int = 0
-    """Workers without a GPU that take bands beside those with one."""
+    """Workers without a GPU that peel bands beside those with a GPU."""
 
     bands_at: int | None = None
-    """Edges left at which shards stop, since a worker can hold these; None if shards peel to the end."""
+    """Remaining edges at which shards stop, since a worker can hold that many; None if shards peel to the end."""
     bands_on: int = 1
-    """Workers that then peel bands; 1 if one peels all that is left."""
+    """Workers that then peel bands; 1 if one worker peels all remaining edges."""
 
     @property
     def finds_lambda(self) -> bool:
@@ -125,8 +125,8 @@ class PlanFacts:
 
     @property
     def seconds_saved(self) -> float:
-        """Predicted seconds that the run takes less than in shards to its end, as bands, or one worker, peel the edges
-        that are left at `bands_at`. Infinite, of either sign, if triangles are not estimated.
+        """Predicted seconds that the run saves, compared with shards to the end, by peeling the last `bands_at` edges
+        in bands or on one worker. Infinite, of either sign, if triangles are not estimated.
         """
         if self.bands_at is None:
             return 0.0
@@ -135,7 +135,9 @@ class PlanFacts:
         return seconds_saved(*own, self.capacity.host_threads, self.bands_on)
 
     def seconds_in_bands(self, workers: int) -> float:
-        """Predicted duration on a number of workers that peel bands, or on one worker; `seconds` is not None."""
+        """Predicted duration on `workers` workers that peel bands, or on one worker. Call it only if `seconds` is not
+        None.
+        """
         triangles = self.graph.triangles or 0
         return predicted_seconds(self.edges, triangles, self.capacity.host_threads, workers)
 
@@ -185,7 +187,7 @@ class PlanFacts:
         """Whether the GPU of this process numbers rows in several buckets, as it has no room for all at once.
 
         Edges of a single partition are then moved to host memory while the partition is made and bounded. The footers
-        must tell that the ids are dense, as other rows cannot be numbered so.
+        must tell that the ids are dense, as other rows cannot be numbered in parts.
         """
         rows, device = self.source.rows, self.capacity.device_bytes
         alone = self.capacity.in_process and self.method == "peel" and self.partitions == 1 and not self.in_shards
@@ -210,12 +212,13 @@ class PlanFacts:
 
     @property
     def buckets(self) -> int:
-        """Fewest buckets, which are ranges of ids that are numbered separately.
+        """Minimum number of buckets, which are ranges of ids that are numbered separately.
 
-        On GPUs there is one for each shard, or several if the rows are numbered in parts. On CPUs there is one for
-        each thread of this process or each second one of other workers, whose tasks exchange more slowly, and at least
-        four, if they are large enough, and one for each group up to four for each thread, but MOST_BUCKETS at most.
-        The stage `number` makes more if a worker's memory is too small for these.
+        On GPUs there is one for each shard, or several if the rows are numbered in parts. On CPUs the number is the
+        larger of two, up to MOST_BUCKETS. The first is one for each thread of this process, or for every second thread
+        of worker processes, whose tasks exchange more slowly; at least FEW_BUCKETS; and at most one for MIN_BUCKET_ROWS
+        rows. The second is one for each group, but at most four for each thread. The stage `number` makes more buckets
+        if a worker's memory is too small for these.
         """
         if self.ingest_in_parts:
             return max(2, -(-self.source.rows * PACKED_ROW_BYTES // int(SORTED_SHARE * self.capacity.device_bytes)))
@@ -358,7 +361,7 @@ class Plan(PlanFacts):
 
     @property
     def in_waves(self) -> bool:
-        """Whether workers keep what waits in files, because not all of it fits in memory."""
+        """Whether workers keep results that wait for a task in files, because not all of them fit in memory."""
         limit = self.capacity.memory_bytes
         return not self.on_device and 0 < FILL * limit < self._idle_bytes + self._share_bytes
 
@@ -407,7 +410,7 @@ class Plan(PlanFacts):
 
     @property
     def tasks(self) -> int:
-        """Tasks of all stages, as these tell them, except the rounds of bounding; close to the upper bound."""
+        """Tasks of all stages, as the stages predict, except the rounds of bounding; close to the upper bound."""
         found = stage_tasks(self.layout, self.in_shards)
         if self.programs is not None:
             found += self.programs.tasks(self.layout)
@@ -473,7 +476,7 @@ class Plan(PlanFacts):
 
     @property
     def bounding_bytes(self) -> int:
-        """Memory of what a worker bounds."""
+        """Memory of the partition or group that a worker bounds."""
         return min(self.partition_bytes, self._share_bytes)
 
     @property
@@ -486,7 +489,7 @@ class Plan(PlanFacts):
             is_kept = self.capacity.in_process or by_parts
             size += rows * row_bytes(self.source, self.graph, rows) * (IN_PROCESS_FACTOR if is_kept else 1)
             coded += by_parts
-        # Half of the threads that code a part at once are at the peak of it.
+        # Half of the threads that code parts at the same time are at the peak of their memory.
         return int(size - coded // 2 * TEXT_BYTES / 2 * PART_BYTES * IN_PROCESS_FACTOR)
 
     @property
@@ -515,7 +518,7 @@ class Plan(PlanFacts):
 
 
 def stage_tasks(layout: Layout, in_shards: bool = False) -> int:
-    """Tasks of all stages of a run for λ. Those that search λ, match DN-graphs with those of the night before, or load
+    """Tasks of all stages of a run for λ. Tasks that search λ, match DN-graphs with those of the night before, or load
     kernels are not counted.
     """
     found = read_tasks(layout) + number_tasks(layout) + order_tasks(layout)

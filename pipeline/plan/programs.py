@@ -1,8 +1,8 @@
 """Vertex programs in a plan: blocks, memory, the order of supersteps, and what streaming edges past a GPU costs.
 
 Memory while blocks are built is measured, for each entry of a block, with the messages that bring it: 7 bytes in the
-only block of an undirected graph from one bucket, and 4 more from several; 41 in that of a directed one; and 28 in one
-of two (docs/engineering/programs.md).
+only block of an undirected graph from one bucket, and 4 more from several; 41 in the only block of a directed graph;
+and 28 in one of two blocks (docs/engineering/programs.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUILD_BYTES = 42
 BUILD_BYTES_IN_BLOCKS = 28
 """Memory of an entry of a block while one of several is built."""
 BUILD_WEIGHT_BYTES = 24
-"""What a weight adds: in the message, in all messages joined, and in the order of its row."""
+"""Memory that a weight adds: in the message, in all messages joined, and in the order of its row."""
 BUILD_WEIGHT_BYTES_ONCE = 12
 """The same in the only block of an undirected graph: in the edges joined, and in the block."""
 VERTEX_BYTES = 200
@@ -54,7 +54,7 @@ class PlannedProgram:
     on_device: bool
     """Whether it runs on GPUs where the run does."""
     supersteps: int | None = None
-    """The most supersteps, if each reads all entries, and sums."""
+    """Maximum number of supersteps, if each of them reads all entries and sums."""
     likely_steps: int | None = None
     """Supersteps that take the time of all entries, as far as they are known before the run."""
     cost: Cost | None = None
@@ -129,7 +129,9 @@ class PlannedPrograms:
 
     @property
     def cuts(self) -> int:
-        """How often the graph is cut into blocks: again for a program with other entries than the one before."""
+        """How often the graph is cut into blocks: once, and again for each program with other entries than the program
+        before.
+        """
         kinds = [(own.view if self.directed else "both", own.weighted) for own in self.programs]
         return sum(kind != before for kind, before in zip(kinds, [None, *kinds], strict=False))
 
@@ -178,7 +180,7 @@ class PlannedPrograms:
 
     @property
     def bytes_with_pieces(self) -> int:
-        """The same, with the pieces."""
+        """The same as `bytes_in_files`, with the pieces."""
         return self.bytes_in_files + int(FILL * self.capacity.memory_bytes * SHARE_OF_PIECES)
 
     def describe(self, in_files: bool) -> list[tuple[str, str]]:

@@ -21,20 +21,20 @@ TRIANGLE_SECONDS = 3e-8
 MEASURED_THREADS = 2
 THREADS_EXPONENT = -0.2
 BANDS_SHARE, BANDS_REST = 1.8, 0.02
-"""Time of peeling in bands on P workers over one worker's: the first of these, divided by P, and the second. Fitted to
-counts for P from 2 to 64 (docs/engineering/bands.md).
+"""Time of peeling in bands on P workers, as a share of one worker's: BANDS_SHARE / P + BANDS_REST. Fitted to counts for
+P from 2 to 64 (docs/engineering/bands.md).
 """
 LEFT_EXPONENT = 2 / 3
-"""The work that is left is the share of the edges that is left to this power. Counted for R-MAT 18, where work is
-triangles and 50 for each edge.
+"""The remaining share of the work is the remaining share of the edges to this power. Counted for R-MAT 18, where work
+is triangles and 50 for each edge.
 """
 SHARDS_SHARE = 1.1
-"""Time of peeling in shards over that of one worker with MEASURED_THREADS, for the edges that are left, whatever the
-number of workers and threads: groups wait for each other in each round. Measured: 1.1 to 1.2, R-MAT 18 and 20, two
-shards on two cores.
+"""Time of peeling in shards over that of one worker with MEASURED_THREADS, for the remaining edges, whatever the number
+of workers and threads: groups wait for each other in each round. Measured: 1.1 to 1.2, R-MAT 18 and 20, two shards on
+two cores.
 """
 GATHERING_SECONDS, GATHERED_EDGE_SECONDS = 0.3, 1.5e-7
-"""To bring the edges that are left together, and for each of them. Measured on the same cores."""
+"""Seconds to bring the remaining edges together, and additional seconds for each edge. Measured on the same cores."""
 
 
 def predicted_seconds(edges: float, triangles: float, threads: int, workers: int = 1) -> float:
@@ -47,8 +47,8 @@ def predicted_seconds(edges: float, triangles: float, threads: int, workers: int
 
 
 def seconds_saved(left: int, edges: int, triangles: float, threads: int, workers: int) -> float:
-    """Seconds that it saves to stop shards when `left` of the `edges` with triangles are left, and to peel these in
-    bands on `workers` with this number of `threads` each, or on one worker. Negative if shards are faster.
+    """Seconds saved by stopping shards when `left` of the `edges` with triangles remain, and peeling these in bands on
+    `workers` workers with `threads` threads each, or on one worker. Negative if shards are faster.
     """
     work = TRIANGLE_SECONDS * triangles * float((min(left, edges) / max(edges, 1)) ** LEFT_EXPONENT)
     gathering = GATHERING_SECONDS + GATHERED_EDGE_SECONDS * min(left, edges)

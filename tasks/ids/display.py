@@ -21,8 +21,8 @@ def type_name(id_type: pa.DataType) -> str:
 
 
 def are_same(one: str, other: str) -> bool:
-    """Whether ids of two types, by their `type_name`, are stored alike in results: types are equal, or are UUIDs, which
-    are 16 bytes whether a file calls them UUIDs or not.
+    """Whether ids of two types, by their `type_name`, are stored alike in results: the types are equal, or both are
+    UUIDs, which are 16 bytes whether or not a file calls them UUIDs.
     """
     return one == other or {one, other} == {"uuid", str(pa.binary(16))}
 

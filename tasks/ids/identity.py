@@ -1,6 +1,6 @@
 """Operations on ids of either kind: integers (an int64 array) or strings (a pyarrow LargeStringArray).
 
-Only this module tells the two kinds apart. Strings are ordered by their UTF-8 bytes. Ids are never converted to
+Only this module distinguishes the two kinds. Strings are ordered by their UTF-8 bytes. Ids are never converted to
 floating point. Integers are hashed by splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 """
 
@@ -45,7 +45,7 @@ Kind: TypeAlias = Literal["integer", "string"]
 """The kind of a graph's ids."""
 
 MERGED_AT_ONCE = 2**17
-"""Strings that a thread merges at least, where several merge."""
+"""Fewest strings that a thread merges, if several threads merge."""
 SAMPLES = 64
 """Strings that are sampled for each thread that merges."""
 
@@ -155,7 +155,7 @@ def _like(ids: Ids) -> dict[str, Any]:
 
 
 def sample(ids: Ids, every: int) -> Ids:
-    """Every n-th id, starting in the middle of the first n."""
+    """One of every `every` ids, starting in the middle of the first `every` ids."""
     if isinstance(ids, pa.Array):
         return ids.take(pa.array(np.arange(every // 2, len(ids), every)))
     return ids[every // 2 :: every]
@@ -177,7 +177,7 @@ def take(ids: Ids, positions: NDArray[Any]) -> Ids:
         return ids.take(pa.array(kernels.to_host(positions)))
     if not kernels.on_host(ids):
         return ids[positions]
-    # Arrow reuses memory, where NumPy takes new pages for each array.
+    # Arrow reuses memory, while NumPy takes new pages for each array.
     return pa.array(ids).take(pa.array(positions)).to_numpy()
 
 

@@ -24,12 +24,14 @@ KEY_BITS = 63
 """Bits of a key, which is a non-negative int64."""
 
 FEW_UNUSED = 8
-"""A table of ids starts at 0 if the ids below the least one are at most this part of the others."""
+"""A table of ids starts at 0 if the number of ids below the least one is at most 1 / FEW_UNUSED of the range of the
+others.
+"""
 MAX_CODES = 2**31 - 1
 """The most distinct values that int32 positions can number."""
 
 MANY = 2**18
-"""Columns of this length are indexed by kernels, which are loaded for it."""
+"""Columns of at least this length are indexed by kernels, which are loaded for that."""
 
 FEW_GROUPS = 32
 """For up to this many groups a GPU reads all elements once for each group, since a sort takes 30 bytes an element."""
@@ -262,7 +264,7 @@ def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArr
 def positions_by_group(code: NDArray[np.int16], groups: int) -> Iterator[NDArray[Any]]:
     """The positions of each group's elements in `code`, ascending, for 0 ≤ code < groups.
 
-    Few groups on a GPU are found one after the other: the positions of all elements take 8 bytes each.
+    Few groups on a GPU are found one after the other, since the positions of all elements at once take 8 bytes each.
     """
     if kernels.on_host(code) and len(code) >= MANY:
         yield from kernels.positions_by_group(code, groups)

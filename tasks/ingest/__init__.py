@@ -19,9 +19,9 @@ edges. The driver holds counts only. In order, with B buckets:
     exchange 5    answer_ranks    buckets → buckets: orient
     exchange 6    send_all        buckets → the only partition: collect_owned; shards: tasks/shards/supports.py
 
-Integer ids below 2^31 whose range is at most a few times the number of rows are packed on GPUs (`packed`): every block
-`read_packed`, and `facts_of` each, with samples, go to the driver. In one bucket, `number_packed` sorts the rows of all
-blocks, without an exchange. In several, one exchange replaces the first three:
+Integer ids below 2^31 whose range is at most a few times the number of rows are packed on GPUs (`packed`):
+`read_packed` reads every block, and the `facts_of` each block, with samples, go to the driver. In one bucket,
+`number_packed` sorts the rows of all blocks, without an exchange. In several, one exchange replaces the first three:
 
     exchange 1-3  send_keys       blocks  → buckets: number_keys
 

@@ -126,8 +126,8 @@ class BlockEdges(SizedArrays):
     """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
 
     weight: Weight | None = None
-    """[edges] None if edges have no weights. Edges with weights are all rows but self-loops: repeated rows are combined
-    where all rows of an edge meet.
+    """[edges] None if edges have no weights. With weights a block has all rows except self-loops: repeated rows are
+    combined in buckets, where all rows of an edge meet.
     """
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ def without_ids(block: BlockEdges) -> LocalEdges:
 
 
 def read_block(source: Source, block: InputBlock, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
-    """Read and clean one block. Arrays are placed in `space`, but not strings. Raises InputError as
+    """Read and clean one block. All arrays except strings are placed in `space`. Raises InputError as
     `reading.read_rows` does.
     """
     with_sides = source.bipartite == "refuse"

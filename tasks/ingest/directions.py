@@ -42,6 +42,6 @@ def arcs(
     """
     up, down = (ways & UP) > 0, (ways & DOWN) > 0
     if weight is not None:
-        after = np.cumsum(up.astype(np.int64) + down)  # the weights of an edge end here
+        after = np.cumsum(up.astype(np.int64) + down)  # where the weights of each edge end
         weight = np.concatenate([weight[(after - 1 - down)[up]], weight[(after - 1)[down]]])
     return np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]), weight

@@ -13,7 +13,7 @@ Nulls: TypeAlias = Literal["refuse", "drop"]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Counts of rows left out, of lines that are comments, and of what to say about the others. `+` adds them."""
+    """Counts of rows that were left out, of comments, and of ids with outer blanks. `+` adds two of these records."""
 
     nulls: int = 0
     """Rows with a null id."""
@@ -34,13 +34,13 @@ class LeftOut:
     """Lines of text that were skipped as comments. They are no rows."""
 
     comment: str = ""
-    """The first of them, with its file."""
+    """The first comment, with its file."""
 
     padded: int = 0
-    """Text ids in rows that were kept that begin or end with a blank."""
+    """Text ids that begin or end with a blank, in rows that were kept."""
 
     pad: str = ""
-    """The first of them, with its file."""
+    """The first of these ids, with its file."""
 
     @property
     def rows(self) -> int:

@@ -3,7 +3,7 @@
 A bucket is a range of the id space. Its vertices have the dense numbers starts[b] … starts[b + 1] - 1 in id order, so
 dense numbers ascend with ids over all buckets. After this step ids are needed only for the output.
 
-The ids of a bucket's vertices by dense number, and dense numbers by id.
+`ids_of` and `numbers_of` look up the ids of dense numbers, and the dense numbers of ids.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class BucketEdges(SizedArrays):
     """[distinct larger ends] dense numbers, ascending."""
 
     duplicates: int
-    """Copies of edges received from several blocks, less one each."""
+    """Received edges beyond the first of each distinct edge."""
 
     ways: NDArray[np.uint8] | None = None
     """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
@@ -160,7 +160,9 @@ def number_ids(bucket: int, kind: identity.Kind, space: MemorySpace, parts: Mapp
 
 
 def _merge(runs: Sequence[Ids], space: MemorySpace) -> tuple[Ids, list[NDArray[np.int32]]]:
-    """As `identity.merge`, with the positions of strings in `space`. Those of integers are where the integers are."""
+    """As `identity.merge`, with the positions of strings in `space`. Positions of integers are on the device of the
+    integers.
+    """
     ids, positions = identity.merge(runs)
     return ids, [space.place(own) for own in positions] if isinstance(ids, pa.Array) else positions
 
@@ -281,7 +283,7 @@ def join_answers(answers: Mapping[int, Ints], asked: int, none: Ints) -> Ints:
 
 
 def ids_of(numbers: Sequence[int], starts: NDArray[np.int64], id_type: pa.DataType, own: BucketIds) -> dict[int, Any]:
-    """The ids, for a message, of those vertices `numbers` that are in a bucket, by dense number."""
+    """Dense number → id, for a message, of the vertices among `numbers` that are in a bucket."""
     first, last = int(starts[own.bucket]), int(starts[own.bucket + 1])
     here = [number for number in numbers if first <= number < last]
     return dict(zip(here, id_types.shown_ids(own.ids, [number - first for number in here], id_type), strict=True))

@@ -22,7 +22,7 @@ from ..messages import Bundle, Payload, bundle
 from .degrees import OrientedEdges
 
 SORTED_AT_ONCE = 2**28
-"""Edges of a graph that a GPU sorts at a time, or somewhat more."""
+"""About the number of edges that a GPU sorts at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OwnedEdges(SizedArrays):
     """All edges of a graph, as an oriented CSR over their vertices. `len()` is the number of edges."""
 
     rank: NDArray[np.int64]
-    """[vertices] degree-order rank of each local vertex, ascending: one after the other."""
+    """[vertices] degree-order rank of each local vertex: consecutive, ascending."""
 
     offsets: NDArray[np.int64]
     """[vertices + 1] oriented CSR over local vertices, low → high."""
@@ -151,7 +151,7 @@ def collect_in_ranges(
         counts += kernels.bincount(part.low - first if first else part.low, vertices)
     offsets = order.offsets(counts)
     if rows_on_host and not kernels.on_host(like):
-        kernels.trim()  # the array of all edges would keep all of a larger piece of memory that it gets a part of
+        kernels.trim()  # else the array of all edges could get a part of a larger piece of memory, and keep all of it
     high, place = np.empty(edges, np.int32, like=like), None if rows_on_host else like
     row, bucket = np.empty(edges, np.int32, like=place), np.empty(edges, np.int16, like=place)
     shares = np.asarray(np.arange(at_once, edges, at_once), like=offsets)
@@ -176,7 +176,7 @@ def _sorted_range(
     """The higher ends, rows and buckets of the edges whose low ends have ranks from `start` to `stop`, sorted.
 
     `first` is the lowest rank of all edges. The ranks of low ends are counted from `start`, those of higher ends from
-    `first`. `is_whole`: these are all edges.
+    `first`. `is_whole` tells whether these are all edges.
     """
     lows, highs, rows, buckets = [], [], [], []
     for b in sorted(parts):
@@ -199,9 +199,10 @@ def _sorted_range(
 
 
 def _vertices_from(first: int, last: int) -> int:
-    """The number of vertices of a graph whose edges have ends of all ranks from `first` to `last`.
+    """The number of vertices with edges, whose ranks are `first` to `last`.
 
-    All edges are there, and vertices without edges have the lowest ranks. Raises OutOfRoom if int32 cannot number them.
+    All edges of the graph are given, and vertices without edges have the lowest ranks, so every rank between occurs.
+    Raises OutOfRoom if int32 cannot number them.
     """
     order.check_codes(last - first + 1)
     return last - first + 1

@@ -33,8 +33,8 @@ from .reading import IdRows, read_rows
 PACKED_BITS = 31
 """Bits of an id in PackedRows."""
 LARGER_ENDS = 16
-"""For this many sampled rows, one adds its larger end to the sample. Without larger ends, one bucket could get most of
-the vertices.
+"""One of this many sampled rows adds its larger end to the sample, too. Without larger ends, one bucket could get most
+of the vertices.
 """
 
 
@@ -83,7 +83,7 @@ def can_pack(source: Source) -> bool:
 
 
 def has_dense_ids(rows: int, largest: int) -> bool:
-    """Whether a table over the ids 0 … largest is small enough for so many packed rows."""
+    """Whether a table over the ids 0 … largest is small enough for `rows` packed rows."""
     return largest < 1 << PACKED_BITS and order.fits_table(largest + 1, 2 * rows)
 
 
@@ -112,7 +112,7 @@ def pack(number: int, rows: IdRows) -> PackedRows | None:
 
 
 def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
-    """The distinct edges of a block: itself if it is not packed."""
+    """The distinct edges of a block: the block itself if it is not packed."""
     if isinstance(block, BlockEdges):
         return block
     rows = IdRows(block.keys >> PACKED_BITS, block.keys & ((1 << PACKED_BITS) - 1), block.left_out)
@@ -122,7 +122,7 @@ def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
 def facts_of(block: PackedRows, every: int) -> PackedFacts:
     """The facts of a packed block, with the smaller end of every `every`-th row.
 
-    Of LARGER_ENDS sampled rows, one adds its larger end.
+    One of LARGER_ENDS sampled rows adds its larger end, too.
     """
     rows = kernels.to_host(block.keys[every // 2 :: every])
     larger = rows[::LARGER_ENDS] & ((1 << PACKED_BITS) - 1)
@@ -135,7 +135,9 @@ _HIGH = (1 << PACKED_BITS) - 1
 
 @dataclass(frozen=True)
 class Keys(Payload):
-    """Rows for one bucket. `len()` counts the keys and the bytes of the table, so that no table is left out."""
+    """Rows for one bucket. `len()` counts the keys and the bytes of the table, so that a table without keys is sent,
+    too.
+    """
 
     keys: NDArray[np.int64]
     """[rows] as in PackedRows, ascending, distinct, without self-loops."""

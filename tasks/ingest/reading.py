@@ -27,7 +27,7 @@ from .left_out import NONE, LeftOut
 from .weights import Weight, first_unusable, unusable_weight, weights_of
 
 _ROW = "\0row"
-"""Name of a column of row numbers. No file has it."""
+"""Name of a column of row numbers. No file has a column of this name."""
 
 BATCH_ROWS = 65_536
 """Rows of a batch."""
@@ -213,7 +213,7 @@ def _padded(source: Source, piece: Piece, columns: Sequence[pa.ChunkedArray]) ->
 def _unusable_weight(
     source: Source, piece: Piece, table: pa.Table, first: int, position: int, value: str
 ) -> InputError:
-    """The error for a weight: that of the row at a position among the rows of `table` that are kept."""
+    """The error for the weight of a row, which has this `position` among the rows of `table` that are kept."""
     assert source.weights is not None
     numbered = _matching_rows(source, piece, table.append_column(_ROW, pa.array(np.arange(table.num_rows))))
     kept = _with_ends(numbered.select([*_read_columns(source)[:2], _ROW]))
@@ -388,7 +388,7 @@ def _refuse_outside(source: Source, piece: Piece, column: pa.ChunkedArray, name:
         if least <= own[0] and own[1] <= most:
             return
     elif pa.types.is_decimal(column.type):
-        column = column.cast(pa.decimal256(76, 0))  # Arrow compares all widths of decimals as this one
+        column = column.cast(pa.decimal256(76, 0))  # Arrow compares decimals of all widths as this type
     else:
         return  # only nulls
     found = pc.min_max(column).as_py()

@@ -25,13 +25,13 @@ Weight = NDArray[np.float64]
 
 
 def weights_of(column: pa.ChunkedArray) -> Weight:
-    """A column of numbers as float64 [rows]. Nulls become NaN, and -0.0 becomes 0.0, which equals it in other bits."""
+    """A column of numbers as float64 [rows]. Nulls become NaN, and -0.0 becomes 0.0, equal with other bits."""
     values: Weight = column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64, copy=False)
     return values + 0.0
 
 
 def first_unusable(weight: Weight, column: pa.ChunkedArray, nonnegative: bool) -> tuple[int, str] | None:
-    """The position of the first weight that is null, not finite or, if `nonnegative`, below 0; and what it is.
+    """The position of the first weight that is null, not finite or, if `nonnegative`, below 0; and its value as text.
 
     None if there is none. `weight` is `weights_of(column)`.
     """
@@ -81,8 +81,8 @@ def combine_rows(
 ) -> Combined:
     """The distinct pairs of rows, and the weight of each pair, or of each direction of it.
 
-    `ways` [rows] has one direction bit each. `lows` is above all `low`. With the rule `error`, pairs with several rows
-    get no weight; with `sum`, the float64 nearest to the exact sum, and none if that is infinite.
+    `ways` [rows] has one direction bit each. `lows` exceeds every value of `low`. With the rule `error`, pairs with
+    several rows get no weight; with `sum`, the float64 nearest to the exact sum, and none if that is infinite.
     """
     wide = high.astype(np.int64)
     if ways is not None:
