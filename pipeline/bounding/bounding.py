@@ -55,7 +55,9 @@ class _Limits:
 
 
 def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) -> BoundingResult:
-    """Run the plan's schedule: peel, band or fixpoint. Resume from the `checkpoint` of an earlier run if it has one."""
+    """Run the plan's schedule: peel, band or fixpoint. Resume from `checkpoint` if it holds the states of an earlier
+    run.
+    """
     limits = _Limits(context.settings)
     context = replace(context, engine=context.engine.for_tasks(len(context.subgraphs)))
     schedule = _schedule(context, plan)
@@ -237,7 +239,7 @@ def order_of_rows(
     subgraphs: Sequence[Future],
     edges: Sequence[Future],
 ) -> Future | None:
-    """The Order of the rows of the result, a future whose result is None without a record; None if none was requested.
+    """A future of the Order of the result's rows, or of None if there is no record; None if no record was requested.
 
     `rows` and `subgraphs` [1] are OwnedRows and Subgraph, `edges` [buckets] BucketEdges.
     """

@@ -47,7 +47,7 @@ T = TypeVar("T")
 L = TypeVar("L", bound=OrientedLists)
 
 _MOST_BANDS = 64
-"""Maximum of the minimum number of bands that helpers call for; see `_least_bands`."""
+"""Upper limit of `PeelBands._least_bands`."""
 _MOST_LOSSES = 20
 """How often workers may be lost without a band being finished."""
 
@@ -133,7 +133,7 @@ class _Held(SizedArrays):
 
 @dataclass
 class _Workers:
-    """The workers of one call, and what they do. Mutable."""
+    """The workers of one search, and the bands that they peel. Mutable."""
 
     held: dict[str, Future]
     """Address → _Held"""
@@ -306,7 +306,7 @@ class PeelBands(Schedule):
                     raise StateLost(str(error)) from error
 
     def _bring_together(self, workers: _Workers) -> list[Future]:
-        """The BandState with λ of all bands, on one worker. GPUs send λ of their bands to that worker without Dask.
+        """The BandState with λ of all bands, on one worker. GPUs send it λ of their bands over a carrier.
 
         Raises ClusterLost or StateLost if a worker is lost.
         """

@@ -145,7 +145,7 @@ class Schedule(ABC):
         """[partitions] the state after at most `seconds` or `most` iterations, from the states `before`"""
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:  # noqa: B027
-        """Report what was exchanged, if it was not reported before."""
+        """Report the exchanges that were not reported before."""
 
 
 def state_lost() -> NoReturn:

@@ -188,9 +188,9 @@ class Engine:
         return self.session.on_every_worker(self.execution, function, *arguments)
 
     def leave_to_workers(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
-        """Start a task `function(*arguments)` in the background on every worker, for what it does there.
+        """Start a task `function(*arguments)` in the background on every worker, for its side effects there.
 
-        Nothing waits for it, and nothing tells if it fails.
+        Nobody waits for these tasks, and their failures are not reported.
         """
         addresses = [[address] for address in self.session.workers]
         calls = [arguments for _ in addresses]

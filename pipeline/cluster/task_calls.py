@@ -27,7 +27,7 @@ from .versions import refuse_other_version
 from .workers.spill import check_limits, mapped, put_in_files
 
 _slots: dict[int, BoundedSemaphore] = {}
-"""Number of tasks that this process runs at once → the semaphore that admits so many."""
+"""Number of tasks that this process runs at once → the semaphore that admits this number."""
 
 
 class TaskOutOfRoom(OutOfRoom):

@@ -14,7 +14,7 @@ from ...tasks.errors import ClusterLost
 
 T = TypeVar("T")
 _TELLING_SECONDS = 10.0
-"""How long nothing happens before the run tells what it waits for."""
+"""Time without an event after which the run tells what it waits for."""
 _CHECKS = 10
 """Checks of the cluster within the time after which waiting ends if no task can run."""
 _PERIOD_SECONDS = 5.0

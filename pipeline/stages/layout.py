@@ -35,7 +35,7 @@ class Layout:
     """Groups of blocks whose packed rows GPUs sort together; 0 if rows are not packed."""
 
     def peek(self, results: int, known: bool = False) -> int:
-        """Tasks of `TaskEngine.peek` for so many results. One task reads several if their workers are `known`."""
+        """Tasks of `TaskEngine.peek` for `results` results. One task reads several if their workers are `known`."""
         if not self.apart:
             return 0
         return count_together(results, self.workers, RESULTS_TOGETHER) if known else results

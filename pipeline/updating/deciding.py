@@ -81,7 +81,7 @@ def triangles_of_changes(change: Change, support: NDArray[np.int32], triangles: 
 
 
 def supports_follow(change: Change, base: Result, support: NDArray[np.int32]) -> bool:
-    """Whether supports are found from the earlier ones even if λ is not: whether changed edges are in few enough
+    """Whether supports are found from the earlier ones if λ is found from nothing: changed edges are in few enough
     triangles.
     """
     triangles = base.manifest.counts.triangles or 0

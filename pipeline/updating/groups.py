@@ -119,7 +119,7 @@ def vertex_values(
     before: NDArray[np.int32],
     threads: int,
 ) -> Values:
-    """The values of the vertices of the new graph, and what the manifest needs of all edges.
+    """The values of the vertices of the new graph, and the summary of the graph for the manifest.
 
     `before` [edges of the earlier result] are their supports. Raises InputError for damage of the earlier result.
     """

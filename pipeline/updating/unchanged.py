@@ -198,7 +198,7 @@ def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
 
 
 def is_full_run_due(settings: Settings, base: Result) -> bool:
-    """Whether λ must be found from nothing again, because that was `nightly.full_every` nights ago."""
+    """Whether λ must be found from nothing again, because the last time was `nightly.full_every` nights ago."""
     before = base.manifest.update
     nights = 1 if before is None else before.nights + 1
     return settings.nightly.incremental != "always" and nights >= settings.nightly.full_every

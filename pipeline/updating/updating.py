@@ -31,7 +31,7 @@ from .unchanged import lineage_to
 
 
 def update(call: Call, source: Source, begun: Begun) -> Manifest:
-    """Write the tables of the result from those of an earlier one, and what has changed since.
+    """Write the tables of the result from those of an earlier result and the changes since.
 
     The event `update_planned` says from which result and how. Raises InputError for damage of the earlier result.
     """

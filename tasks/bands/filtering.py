@@ -7,7 +7,7 @@ which lowers the counts of triangles of other edges. The workers then add up the
 
 The t-truss is unique, so λ is exact whatever the thresholds are; they decide how evenly bands are divided. The filter
 does not know λ. It chooses each threshold by the counts of the remaining edges (`next_threshold`), and undoes a step to
-a threshold (a *jump*) that removes too much. docs/engineering/bands.md has what was counted.
+a threshold (a *jump*) that removes too much. docs/engineering/bands.md has the measurements.
 """
 
 from __future__ import annotations

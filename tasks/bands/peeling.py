@@ -31,7 +31,7 @@ class BandState(SizedArrays):
     finished: tuple[int, ...]
     """The finished bands."""
     left: int
-    """Edges of other bands, and those that are left to the filter."""
+    """Edges of unfinished bands, and edges that are left to the filter."""
 
     @classmethod
     def of(cls, bands: Bands) -> BandState:

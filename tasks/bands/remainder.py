@@ -125,7 +125,7 @@ class Remainder(SizedArrays):
 
 
 def remaining_edges(edges: ShardEdges, state: HandedOver) -> RemainingEdges:
-    """The edges that remained, of those that the group owns. Raises InternalError if the state is of other edges."""
+    """The edges that the group owns and that remained. Raises InternalError if the state is of other edges."""
     own = _owned(edges)
     if np.count_nonzero(own) != len(state.low):
         raise InternalError(f"group {edges.group} owns {np.count_nonzero(own):,} edges and has λ of {len(state.low):,}")

@@ -194,7 +194,7 @@ def _column(outlines: Sequence[Outline], name: str) -> NDArray[Any]:
 
 
 def answer_outlines(merged: MergedOutlines, highest: int) -> Bundle[Answer]:
-    """One task → buckets: the component of the graph that has each of their open components, and those that they
+    """One task → buckets: the component that each of their open components is part of, and the components that they
     publish.
     """
     buckets = len(merged.starts) - 1

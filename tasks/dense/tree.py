@@ -1,4 +1,4 @@
-"""The components of one bucket's edges, and the outline of those that reach into other buckets.
+"""The components of one bucket's edges, and the outline of the components that reach into other buckets.
 
 `subtree_sums` and `subtree_minima` reduce the values of each component and all components within it.
 """

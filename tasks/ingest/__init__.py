@@ -1,7 +1,7 @@
 """From rows of files to clean, numbered edges, as plain functions that a driver chains.
 
-May import `kernels`, `ids`, `inputs`, `partition`, `messages`, `device` and `errors`. Knows neither triangles nor λ.
-Start with the list below. `pipeline/stages/ingesting.py` and `pipeline/stages/partitioning.py` are this list as code.
+May import `kernels`, `ids`, `inputs`, `messages`, `device` and `errors`. Knows neither triangles nor λ. Start with the
+list below. `pipeline/stages/ingesting.py` and `pipeline/stages/partitioning.py` are this list as code.
 
 Blocks (runs of row groups) are read independently. Buckets (ranges of the id space) number vertices and drop repeated
 edges. The driver holds counts only. In order, with B buckets:

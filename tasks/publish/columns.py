@@ -69,7 +69,7 @@ class EdgeValues(Payload):
 
 @dataclass(frozen=True)
 class VertexValues(Payload):
-    """What the edges of one bucket add to vertices of another. `len()` counts vertices."""
+    """Values of edges of one bucket, reduced at vertices of another bucket. `len()` counts vertices."""
 
     vertices: Ints
     """[vertices] dense numbers, ascending."""
@@ -119,7 +119,7 @@ def collect_columns(
 
 
 def send_reduced(edges: BucketEdges, columns: Sequence[EdgeColumn], values: Columns) -> Bundle[VertexValues]:
-    """Bucket → buckets: what the bucket's edges, with `values` [edges], add to their larger ends."""
+    """Bucket → buckets: the `values` [edges] of the bucket's edges, reduced at their larger ends."""
     reduced = _reduced(edges.high, len(edges.highs), columns, values)
     cuts = split_by_bucket(edges.highs, edges.starts)
     runs = (slice(cuts[b], cuts[b + 1]) for b in range(len(edges.starts) - 1))

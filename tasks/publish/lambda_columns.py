@@ -123,7 +123,7 @@ def collect_supports(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> NDA
 
 
 def send_sums(edges: BucketEdges, results: BucketResults) -> Bundle[VertexValues]:
-    """Bucket → buckets: what the bucket's edges add to their larger ends."""
+    """Bucket → buckets: the values of the bucket's edges, reduced at their larger ends."""
     return send_reduced(edges, COLUMNS, results.columns)
 
 
@@ -153,7 +153,7 @@ def vertex_histograms(vertices: BucketVertices) -> tuple[NDArray[np.int64], NDAr
 
 
 def edge_values(results: BucketResults, converged: bool, encoded: Collection[str] = ()) -> list[TableColumn]:
-    """The value columns of the table of edges, without those that are `encoded` already."""
+    """The value columns of the table of edges, without the columns that are `encoded` already."""
     columns = edge_columns(converged)
     return [value_column(columns, own.name, own.value(results)) for own in columns if own.name not in encoded]
 

@@ -183,7 +183,7 @@ def slices_by_text(
 ) -> Iterator[slice]:
     """Parts of a run of rows. The ids of each part take about TEXT_PER_GROUP bytes at most.
 
-    Each column gives ids and, for all rows, positions in them.
+    Each of the `columns` has ids and, for all rows, positions in these ids.
     """
     lengths = [(identity.lengths(ids), positions) for ids, positions in columns]
     taken = [length[to_host(positions[rows])] for length, positions in lengths if length is not None]

@@ -189,7 +189,7 @@ def build_group_edges(
     row_space: MemorySpace,
     parts: Mapping[int, SupportedEdges],
 ) -> GroupInput:
-    """Build the edges of a group from those that each bucket sent.
+    """Build the edges of a group from the edges that each bucket sent.
 
     `edges` is the number of edges with triangles in the whole graph. The edges are moved to `space`, the rows to
     publish to `row_space`. The result takes 12 bytes per edge, and 6 per edge that the group owns. Building it on a GPU

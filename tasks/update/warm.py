@@ -20,8 +20,8 @@ CLIQUE = 6
 
 
 def warm_updates(processes: int = 1) -> WarmUp:
-    """Call the kernels of an update, and those that find groups from earlier ones. Up to `processes` processes compile
-    them; see `Parts.load`.
+    """Call the kernels of an update, and the kernels that find groups from earlier groups. Up to `processes` processes
+    compile them; see `Parts.load`.
     """
     return _UPDATES.load(list(_UPDATES.calls), processes)
 

@@ -227,8 +227,8 @@ def _check_dashboard(address: str) -> None:
 
 
 def _processes(settings: ClusterSettings) -> dict[str, Any]:
-    """Dask's configuration for worker processes: their preloads, and what they log, also if the main script, which they
-    import, has logs shown.
+    """Dask's configuration for worker processes: their preloads, and a limit on what they log, also if the main script,
+    which they import, shows logs.
     """
     if settings.workers is None:
         return {}
