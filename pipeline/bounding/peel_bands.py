@@ -250,7 +250,8 @@ class PeelBands(Schedule):
                 lost, stops = error, []
             if lost is None and len(set(stops)) == 1 and (stops[0][0] or _passed(deadline)):
                 return ended
-            # When a worker is lost, the other tasks end at a threshold. The filter goes on from the highest one.
+            # When a worker is lost, the other tasks end at a threshold. The filter goes on from the highest of these
+            # thresholds.
             losses = 0 if max(stops, default=reached) > reached else losses + 1
             if losses == _MOST_LOSSES:
                 raise lost or StateLost("workers lost each other again and again while they peeled bands; run again")
@@ -374,7 +375,7 @@ class PeelBands(Schedule):
             if new and todo > len(workers.held) - len(workers.busy):
                 hosts.add(worker["host"])
                 by, given = engine, (graph, state)
-                if helps:  # it may have no CuPy, and could not receive arrays of a GPU
+                if helps:  # a helper may have no CuPy, and could not receive arrays of a GPU
                     by, given = engine.on_cpus(), workers.on_host or self._on_host(graph, state)
                     workers.on_host = given
                 workers.held[address] = by.start_on("join", _hold, [(*given, _space(by))], [address])[0]

@@ -98,7 +98,7 @@ class Schedule(ABC):
         return self.states is not None and not any(record.left for record in self._records)
 
     def exchange(self, seconds: float | None, most: int | None = None) -> None:
-        """Search for at most `seconds` and the rest of a level; a method with iterations makes `most` at most."""
+        """Search for at most `seconds` and the rest of a level; a method with iterations makes at most `most`."""
         context, started = self.context, time.perf_counter()
         listener = _ProgressListener(context.events, context.counts, self._edges_left())
         self._listener = listener
@@ -156,7 +156,7 @@ def state_lost() -> NoReturn:
 class _ProgressListener:
     """Emits the event `level` for each progress report; `left` has the edges left by part.
 
-    Dask may keep a listener after it has unsubscribed, so this class refers to no futures.
+    Dask may keep a listener after its subscription has ended, so this class refers to no futures.
     """
 
     def __init__(self, events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]) -> None:

@@ -19,7 +19,7 @@ _SECONDS = 0.001
 
 _lock = Lock()
 _shortened: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
-"""Connections of clients → the interval before, and the number of runs that use the shorter one."""
+"""Connections of clients → the interval before, and the number of runs that use the shorter interval."""
 
 
 def shorten_interval(client: Client) -> Callable[[], None]:

@@ -93,7 +93,7 @@ def _find_shared_folders(engine: Engine) -> tuple[tuple[str, ...], tuple[str, ..
 def open_carrier(worker: Worker, choice: CarrierChoice, run: str, rank: int, seconds: float) -> Carrier:
     """In a task of `worker`: the carrier of group `rank`, connected to the others within `seconds`.
 
-    `run` is the name of the communicator: a second attempt has another one. Raises as the `open` of carriers does.
+    `run` is the name of the communicator: a second attempt has another name. Raises as the `open` of carriers does.
     """
     if choice.kind == "memory":
         return MemoryCarrier.open(1)[0]

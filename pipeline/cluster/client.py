@@ -32,7 +32,7 @@ _CLUSTER_SETTINGS = (
     "dashboard_address",
     "silence_seconds",
 )
-"""Settings that choose the cluster that computes, or how one is started."""
+"""Settings that choose the cluster that computes, or say how a cluster is started."""
 
 
 def give_dask_threads() -> None:

@@ -120,7 +120,7 @@ class Engine:
     def in_background(self) -> Self:
         """The engine for tasks that a worker starts when it has nothing else to start, with one thread for kernels.
 
-        If they start kernels on a GPU, these wait for those of the stages.
+        If such tasks start kernels on a GPU, these wait for the kernels of the stages.
         """
         return replace(self, _background=True, _kernel_threads=1)
 
@@ -244,8 +244,8 @@ class Engine:
     def move_to_host(self, futures: Sequence[Future]) -> None:
         """Move results of ended tasks from the GPUs' memory to the hosts'. A task that needs one gets it back.
 
-        Dask moves results by itself only once those that it counts fill most of a GPU. It does not count what running
-        tasks take.
+        Dask moves results by itself only when the results that it counts fill most of a GPU. It does not count the
+        memory of running tasks.
         """
         from .workers.device_results import move_to_host
 
@@ -277,7 +277,7 @@ class Engine:
         return workers_of(self.session.client)
 
     def on_cpus(self) -> Self:
-        """The engine for tasks on workers without a GPU, where those of the run have one."""
+        """The engine for tasks on workers without a GPU, if the workers of the run have GPUs."""
         capacity = replace(self.capacity, device_bytes=0, kernel_threads=0)
         return replace(self, execution=replace(self.execution, capacity=capacity, device="cpu"), _partitions=False)
 
@@ -338,7 +338,7 @@ class Engine:
         try:
             self._wait_until_ended(tasks, addresses)
         except ClusterLost as error:
-            for task in tasks:  # one on a lost worker would never end
+            for task in tasks:  # a task on a lost worker would never end
                 if task.status == "pending":
                     task.release()
             raise StateLost(str(error)) from error
@@ -361,7 +361,7 @@ class Engine:
         try:
             self._wait_until_ended(futures, list(self.session.workers)[: len(gang)])
         except ClusterLost as error:
-            for future in (*futures, *gang):  # a lost one would wait for its worker for ever
+            for future in (*futures, *gang):  # a lost result would wait for its worker for ever
                 future.release()
             raise StateLost(str(error)) from error
 

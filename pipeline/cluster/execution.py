@@ -59,8 +59,8 @@ class Capacity:
 
     @property
     def background_threads(self) -> int:
-        """Threads of a worker that background tasks take. On GPUs one is kept for tasks of the stages, which start many
-        short kernels in turn.
+        """Threads of a worker that background tasks take. On GPUs one thread is kept for tasks of the stages, which
+        start many short kernels in turn.
         """
         return max(1, self.threads - 1) if self.device_bytes else self.threads
 

@@ -71,7 +71,9 @@ class Session:
         self._tasks_started = 0
         self._communicators = 0
         self.shared_folders: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        """Addresses of workers → those that answered, and the folders that these share; see `carriers.carrier_for`."""
+        """Addresses of workers → the addresses that answered, and the folders that these workers share; see
+        `carriers.carrier_for`.
+        """
         self._futures: WeakSet[Future] = WeakSet()
         self._plugins = RunPlugins(client, run_id)
         self._watchdog = Watchdog(client, run_id, waiting_seconds, tell)
@@ -394,7 +396,7 @@ class RunPlugins:
             try:
                 self._client.register_plugin(plugin)
                 return
-            except OSError as error:  # a worker was lost meanwhile, and others were not reached
+            except OSError as error:  # a worker was lost meanwhile, and some workers were not reached
                 if self._client.status != "running":
                     raise  # the scheduler is lost
                 lost = error
@@ -405,7 +407,7 @@ class RunPlugins:
         scheduler: Any = self._client.scheduler
         while self._names:
             name = self._names.pop()
-            with suppress(Exception):  # the cluster may be lost, and how the run ended stays as it is
+            with suppress(Exception):  # the cluster may be lost, which must not change how the run ends
                 self._client.sync(scheduler.unregister_worker_plugin, name=name, callback_timeout=_REMOVING_SECONDS)
 
 

@@ -24,8 +24,8 @@ def scratch_folder() -> Path:
 
 
 def leave_pool() -> None:
-    """Let the worker start another task in place of this one, which goes on: a task that takes long, such as peeling,
-    would keep small tasks of other clients waiting. Does nothing in the process of the run, whose end waits for tasks.
+    """Let the worker start another task while this one goes on: a long task, such as peeling, would keep small tasks of
+    other clients waiting. Does nothing in the process of the run, whose end waits for tasks.
     """
     if not get_worker().address.startswith("inproc://"):
         secede()

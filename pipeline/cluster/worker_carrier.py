@@ -3,7 +3,7 @@
 Each group opens one connection to each other group and sends its packets on it in order. A long packet is cut into
 pieces: Dask sends larger messages through another thread, and a long one would delay the heartbeats that follow it. A
 receiver takes a group for lost if its connection ends without notice, or if no heartbeat arrives: the event loop sends
-one each second, however long the task computes.
+a heartbeat each second, however long the task computes.
 
 A worker has a handler for such connections while one of its groups is open, as it has one for Dask's P2P shuffle. TLS,
 protocols and addresses are therefore those of the cluster, no other port is open, and Dask refuses processes without a
@@ -254,7 +254,7 @@ class GroupConnections:
             await asyncio.wait_for(self._send([[message]] * self.groups), CLOSING_SECONDS)
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats, and check those of other groups, until the group or the worker closes."""
+        """Send heartbeats, and check the heartbeats of other groups, until the group or the worker closes."""
         while self.worker.status not in CLOSING:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             self.heartbeats += 1

@@ -184,7 +184,7 @@ class PlanFacts:
 
     @property
     def ingest_in_parts(self) -> bool:
-        """Whether the GPU of this process numbers rows in several buckets, as it has no room for all at once.
+        """Whether the GPU of this process numbers rows in several buckets, as it has no room for all rows at once.
 
         Edges of a single partition are then moved to host memory while the partition is made and bounded. The footers
         must tell that the ids are dense, as other rows cannot be numbered in parts.
@@ -216,9 +216,9 @@ class PlanFacts:
 
         On GPUs there is one for each shard, or several if the rows are numbered in parts. On CPUs the number is the
         larger of two, up to MOST_BUCKETS. The first is one for each thread of this process, or for every second thread
-        of worker processes, whose tasks exchange more slowly; at least FEW_BUCKETS; and at most one for MIN_BUCKET_ROWS
-        rows. The second is one for each group, but at most four for each thread. The stage `number` makes more buckets
-        if a worker's memory is too small for these.
+        of worker processes, whose tasks exchange more slowly; at least FEW_BUCKETS; and at most one for each
+        MIN_BUCKET_ROWS rows. The second is one for each group, but at most four for each thread. The stage `number`
+        makes more buckets if a worker's memory is too small for these.
         """
         if self.ingest_in_parts:
             return max(2, -(-self.source.rows * PACKED_ROW_BYTES // int(SORTED_SHARE * self.capacity.device_bytes)))

@@ -48,7 +48,7 @@ class PlannedProgram:
     reversed: bool
     """Whether the program needs the rows by source, unless they are the rows by target."""
     relaxed: bool
-    """Whether it has an asynchronous form."""
+    """Whether the program has an asynchronous form."""
     vertex_bytes: int
     """Memory of a vertex on the CPU."""
     on_device: bool

@@ -282,7 +282,7 @@ def _unpacked(
     space: MemorySpace,
     homes: Sequence[int],
 ) -> tuple[list[Future], int]:
-    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed.
+    """Cleaned blocks of the rows of `blocks`, and the number of repeated rows in the blocks that were packed.
 
     `facts` [blocks], and `homes` [blocks] are their workers.
     """

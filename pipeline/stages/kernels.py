@@ -133,7 +133,7 @@ class KernelLoading:
         return bool(self._pending)
 
     def start(self, engine: Engine, parts: Sequence[str]) -> None:
-        """Start to load all `parts`, and load those that the stage `read` calls.
+        """Start to load all `parts`, and wait for the parts that the stage `read` calls.
 
         Parts that were never compiled are compiled by other processes: a third of these compile the parts that the
         stage `number` needs, and the others all parts that are needed later.

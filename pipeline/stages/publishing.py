@@ -118,7 +118,7 @@ def collect_results(
 
 
 def results_tasks(layout: Layout) -> int:
-    """Tasks of `collect_results`, or of those that send λ from groups of shards to the buckets."""
+    """Tasks of `collect_results`, or of `sharding.collect_intervals` for groups of shards."""
     return layout.exchange(layout.partitions, layout.buckets)
 
 
@@ -173,7 +173,7 @@ def publish_results(
 ) -> Published:
     """Write all tables. `stage` counts the `tables_to_write` tasks as they finish.
 
-    `edge_files` [buckets × files] are those of `start_edges`.
+    `edge_files` [buckets × files] is the result of `start_edges`.
     """
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
     vertices = sum_by_vertex(engine, found)

@@ -1,8 +1,8 @@
 """Projected memory of shards on CPUs. docs/shards.md, "Memory", has their sum.
 
-A worker has one group of the shards. It owns its share of the edges. It stores those that have an end of its classes:
-of P groups each stores 2 - 1/P times its share. An edge with triangles has two entries, and a half in each of its
-shards: of S shards 2 - 1/S halves, as both ends may be of one class.
+A worker has one group of the shards. The group owns its share of the edges, and stores the edges that have an end of
+its classes: each of P groups stores 2 - 1/P times its share. An edge with triangles has two entries, and a half in each
+of its shards: of S shards 2 - 1/S halves, as both ends may be of one class.
 
 Two stages take the most memory. While edges go to the groups of their ends, memory has several copies of them. While
 they are peeled, memory has the arrays of the shards and the data for the result. A plan uses the larger of both.

@@ -55,7 +55,7 @@ def obstacle(settings: Settings, base: Result, source: Source, has_client: bool)
 
 def keeps_state(settings: Settings, has_client: bool, needs_one: bool = False) -> bool:
     """Whether a full run keeps a state: a next night is expected, or `needs_one`, and nights on these workers can start
-    from one.
+    from a state.
     """
     is_expected = settings.nightly.may_start_from_earlier or needs_one
     return is_expected and _of_workers(settings.cluster, has_client) is None

@@ -206,7 +206,7 @@ def publish_tables(
 ) -> tuple[Published, int]:
     """Write all tables except that of edges, or take their files over. `more` are columns of vertices from programs.
 
-    `values` are those of the vertices, and the totals of all edges.
+    `values` are the values of the vertices, and the totals of all edges.
 
     Returns all tables, and the number of files that were taken over.
     """

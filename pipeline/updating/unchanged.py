@@ -106,8 +106,8 @@ def take_over_unchanged(call: Call, source: Source, known: str | None, digests: 
     """Take over all files of the earlier result; None if its input or settings differ, or may differ, from those of
     this run.
 
-    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Also None if λ is due to be found
-    from nothing.
+    `known` is the fingerprint of the input, and `digests` is the result of `digests_of`. Also None if λ is due to be
+    found from nothing.
     """
     settings, events = call.settings, call.events
     try:
@@ -178,7 +178,9 @@ def take_all(result: Result, folder: Folder) -> list[OutputFile]:
 
 
 def lineage_to(call: Call, source: Source, base: Result) -> Lineage:
-    """The earlier results from which DN-graphs take their tracks: those of the series, or else the earlier result."""
+    """The earlier results from which DN-graphs take their tracks: the results of the series, or else the earlier
+    result.
+    """
     if call.night is not None:
         lineage = lineage_of(call.night, source.id_type, call.events)
         call.reads(lineage.before)
@@ -189,7 +191,7 @@ def lineage_to(call: Call, source: Source, base: Result) -> Lineage:
 
 
 def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
-    """The record of tracks that are all those of the earlier result; None if they may differ."""
+    """The record of tracks if all tracks are the same as in the earlier result; None if they may differ."""
     tracks, dense, before = base.manifest.tracks, base.manifest.dense, lineage.before
     if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks or not dense:
         return None
@@ -207,8 +209,8 @@ def is_full_run_due(settings: Settings, base: Result) -> bool:
 def is_same(settings: Settings, base: Result, source: Source, known: str | None, digests: Digests) -> bool:
     """Whether the earlier result is the one that a run with these settings would make.
 
-    `known` is the fingerprint of the input, and `digests` are those of `digests_of`. Waits for the digests only if the
-    files have the sizes of the earlier ones.
+    `known` is the fingerprint of the input, and `digests` is the result of `digests_of`. Waits for the digests only if
+    the files have the sizes of the earlier ones.
     """
     then = base.manifest
     if differences(then, settings):

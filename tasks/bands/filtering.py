@@ -62,7 +62,7 @@ class FilterFigures:
 
 @dataclass(frozen=True)
 class Bands(SizedArrays):
-    """The bands of a graph: complete after the filter, or as far as it has come. The same on all workers."""
+    """The bands of a graph: all of them after the filter, or the bands so far. The same on all workers."""
 
     band: IntArray
     """[edges] the band of each edge; -1 for edges that are left to the filter."""

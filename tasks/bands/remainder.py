@@ -32,7 +32,7 @@ from .peeling import BandState
 
 @dataclass(frozen=True)
 class HandedOver(SizedArrays):
-    """What a group of shards knows once it has stopped for good, and, in group 0, how far the other edges have come."""
+    """The state of a group of shards that stopped for good and, in group 0, that of peeling the remaining edges."""
 
     group: int
     groups: int

@@ -3,8 +3,9 @@
 Worker w adds up the amounts for the w-th range of edges, and sends the sums to all workers: two exchanges of packets.
 In the first exchange each worker also tells the weighted sum of all amounts that it packed; see
 `kernels.filters.Changes`. After the second one each worker compares the weighted sum of all amounts that it applied
-with the sums that were told. The comparison detects a packet that was changed on its way, in either exchange, and a
-worker that adds up wrongly. GPUs that read each other's memory send plain arrays of amounts in place of packets.
+with the sum of the weighted sums that the workers told. The comparison detects a packet that was changed on its way, in
+either exchange, and a worker that adds up wrongly. GPUs that read each other's memory send plain arrays of amounts in
+place of packets.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class WorkerSums:
         return found
 
     def _add_part(self, changes: Changes, cuts: Sequence[int], values: Sequence[int]) -> list[list[int]]:
-        """Do as `add` for the edges from cuts[0] to cuts[-1]. Worker w adds up those from cuts[w] to cuts[w + 1]."""
+        """As `add`, for the edges from cuts[0] to cuts[-1]. Worker w adds up edges cuts[w] to cuts[w + 1]."""
         first, stop = cuts[self.rank : self.rank + 2]
         packed = [changes.pack(a, b) for a, b in pairwise(cuts)]
         sent = sum(weighted for _, weighted in packed) % 2**64

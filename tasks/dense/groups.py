@@ -227,9 +227,9 @@ def tree_of(nested: Nested, edges: NDArray[np.int64], starts: NDArray[np.int64])
 def dn_edges_among(
     edges: Topology, level: NDArray[np.int32], tree: BucketTree, groups: BucketGroups, wanted: NDArray[np.bool_]
 ) -> DnEdges:
-    """The edges of those DN-graphs of the only bucket for which `wanted` [components] is true.
+    """The edges of the DN-graphs of the only bucket for which `wanted` [components] is true.
 
-    `edges` are those of the bucket, `level` [edges] is their λ.
+    `edges` are the edges of the bucket, `level` [edges] is their λ.
     """
     from ...kernels.cpu.regroup import mark_within  # loads Numba
 

@@ -97,7 +97,7 @@ def component_ids(least: NDArray[np.int64], level: NDArray[np.int32], highest: i
 
 
 def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> Bundle[Outline]:
-    """Task `number` → another task: the outlines of some buckets as one.
+    """Task `number` → another task: the outlines of some buckets, joined to one outline.
 
     The joined outline has all components of the parts, and at most one join for each of its shared vertices and
     components. These are far fewer joins than the parts have together if their buckets share many vertices.

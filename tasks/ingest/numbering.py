@@ -270,7 +270,7 @@ def split_by_bucket(numbers: Ints, starts: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def join_answers(answers: Mapping[int, Ints], asked: int, none: Ints) -> Ints:
-    """Concatenate the answers of all buckets to one ascending list of `asked` vertices, in its order.
+    """Concatenate the answers of all buckets for an ascending list of `asked` vertices, in the order of the list.
 
     `none` is an empty array of the answers' type. Raises InternalError if an answer is missing.
     """

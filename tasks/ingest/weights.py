@@ -1,4 +1,4 @@
-"""Weights of rows as float64: which of them cannot be used, and how those of repeated rows are combined.
+"""Weights of rows as float64: which weights cannot be used, and how the weights of repeated rows are combined.
 
 A combined weight does not depend on the order of the rows, bit by bit.
 """

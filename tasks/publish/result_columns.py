@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 When: TypeAlias = Literal["always", "exact", "interval"]
-"""In all results, in those with exact λ, or in those of runs that a limit ended."""
+"""In all results, in results with exact λ, or in results of runs that a limit ended."""
 
 
 @dataclass(frozen=True)
@@ -96,5 +96,5 @@ def names_of(columns: Sequence[ResultColumn], *when: When) -> tuple[str, ...]:
 
 
 def edge_columns(converged: bool) -> list[EdgeResultColumn]:
-    """The columns of `EDGES` in a result with exact λ if it has `converged`, else in one with intervals."""
+    """The columns of `EDGES` in a result with exact λ if `converged`, else in a result with intervals."""
     return [own for own in EDGES if own.when in ("always", "exact" if converged else "interval")]

@@ -75,7 +75,7 @@ def write_edges(
     """Write edges/part-N.parquet: source, target, and the `columns` [edges].
 
     `ids` are those of the bucket's vertices, `high_names` those of `edges.highs`. The files of a bucket share its rows
-    evenly; `file` is the number of this one. Rows ascend by (source, target), over all files.
+    evenly; `file` is the number of this file among them. Rows ascend by (source, target), over all files.
     """
     ends = EdgeEnds(edges.low, edges.high, ids, high_names)
     batches = _edge_batches(how, ends, columns, file)

@@ -391,8 +391,8 @@ def peel_groups(
     """Peel the groups of one process, which share its `threads`; see `peel_shards`.
 
     `edges`, `carriers` and `before` are by group of the process. Several groups need a threading layer that runs
-    kernels from several threads at once (see `kernels.runtime.threads`). Raises ClusterLost without one; otherwise the
-    errors of groups as `results_of`.
+    kernels from several threads at once (see `kernels.runtime.threads`). Raises ClusterLost without such a layer;
+    otherwise the errors of groups as `results_of`.
     """
     states: Sequence[ShardState | None] = [None] * len(edges) if before is None else before
     if len(edges) == 1:
@@ -420,7 +420,7 @@ def peel_groups(
 def results_of(futures: Sequence[Future[T]]) -> list[T]:
     """The results of the groups of one process.
 
-    If groups failed, raises the first error that is not ClusterLost, as that one is the cause of the others.
+    If groups failed, raises the first error that is not ClusterLost, as that error is the cause of the others.
     """
     errors = [error for future in futures if (error := future.exception()) is not None]
     for error in errors:

@@ -59,10 +59,10 @@ def components_after(change: Change, component: Numbers) -> Numbers | None:
 def search_after(change: Change, level: NDArray[np.int32], parent: Numbers) -> tuple[NDArray[np.int32], Numbers] | None:
     """Levels and parents of a breadth-first search in the second graph; None if a level may differ.
 
-    `level` (-1 for unreached) and `parent` (-1 without) [vertices of the first graph] are those before, parents as
-    positions in the first graph. Levels stay the same if no added edge spans more than one level and no removed edge
-    led to a parent. If an added edge connects a vertex with one of the level before, the latter becomes its parent if
-    it is smaller than the parent before.
+    `level` (-1 for unreached) and `parent` (-1 without) [vertices of the first graph] are the levels and parents before
+    the change, parents as positions in the first graph. Levels stay the same if no added edge spans more than one level
+    and no removed edge led to a parent. If an added edge connects a vertex with a vertex of the previous level, the
+    latter becomes its parent if it is smaller than the old parent.
     """
     place = new_positions(change)
     if (place[change.own] < 0)[level >= 0].any():

@@ -238,7 +238,7 @@ def estimate_work(
 
     The work is assumed to grow with a power of the number of changed edges, which the two samples give. The power is 1
     for edges that are far from each other, and 0 if a few edges disturb as much as all do, as when a large star is
-    removed; otherwise it lies between. A sample stops at `most_work`, and the small one at half of it, or once its
+    removed; otherwise it lies between. A sample stops at `most_work`, and the small sample at half of that, or once its
     first edges tell that it will take more. The same changes give the same estimate.
     """
     lost = np.flatnonzero(removed)

@@ -85,7 +85,7 @@ def peel_rest(union: Union, level: int) -> int:
     """Peel the edges of the union that have at least this level or stand. Returns their number.
 
     All edges of lower λ have their places in the order already. So the peeled edges are those of λ ≥ `level`, and each
-    has the same λ among them as in the whole graph. Raises InternalError if one has a lower λ.
+    has the same λ among them as in the whole graph. Raises InternalError if one of them has a lower λ.
     """
     rows = kernels.nonzero(union.key >= level << KEY_BITS)
     low, high = (kernels.take(end, rows) for end in (union.edges.low, union.edges.high))

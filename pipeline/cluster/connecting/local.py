@@ -76,7 +76,7 @@ def check_least_workers(settings: ClusterSettings) -> None:
 
 
 def local_gpu(settings: ClusterSettings) -> Device:
-    """The GPU that workers started here would use. Raises UsageError if one is asked for and the machine has none."""
+    """The GPU that workers started here would use. Raises UsageError if a GPU is asked for and the machine has none."""
     from ....kernels.runtime.device import Device, device  # loads the kernels
 
     if settings.device == "cpu":

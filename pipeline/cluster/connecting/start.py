@@ -147,7 +147,7 @@ def _started(
             for nanny in cluster.workers.values() if in_processes else ():
                 # A worker process that replaces a lost one starts with the same configuration.
                 nanny.config = copy.deepcopy(nanny.config)
-                if nanny.process is not None:  # it is not lost already
+                if nanny.process is not None:  # the process is not lost already
                     nanny.process.config = nanny.config
             servers = [cluster.scheduler, *cluster.workers.values()]
             _leave_search_path(servers)
@@ -156,7 +156,9 @@ def _started(
 
 
 def _start(kind: type[LocalCluster], options: Mapping[str, Any]) -> LocalCluster:
-    """A new cluster. Only one starts at a time, so all that an interrupted start leaves behind is of this one."""
+    """A new cluster. Only one cluster starts at a time, so all that an interrupted start leaves behind belongs to this
+    cluster.
+    """
     give_dask_threads()
     clusters, processes = set(SpecCluster._instances), set(active_children())
     try:
@@ -246,8 +248,8 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         # A worker in this process is never frozen alone, and must survive a laptop's sleep.
         "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
         "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
-        # A paused worker waits for memory. If it is not results that fill the memory, it waits for ever. Without the
-        # pause results are spilled as well, and a worker that exceeds its limit is ended and reported.
+        # A paused worker waits for memory, and waits for ever if the memory is filled by anything but results. Without
+        # the pause results are spilled as well, and a worker that exceeds its limit is ended and reported.
         "distributed.worker.memory.pause": False,
         # An idle worker takes most of a small limit.
         "distributed.worker.memory.target": _target(settings),

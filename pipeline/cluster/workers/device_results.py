@@ -38,16 +38,16 @@ class MovedArray:
 class DeviceResults(MutableMapping[str, Any]):
     """The results that a worker with a GPU keeps, by key.
 
-    Those in the GPU's memory move to the host's when they fill `device_memory_limit` bytes, and those in host memory to
-    files below the worker's folder when they fill `memory_limit` bytes: in each case the results that were not used for
-    the longest time. A result that is read comes back.
+    Results in the GPU's memory move to host memory when they fill `device_memory_limit` bytes, and results in host
+    memory to files below the worker's folder when they fill `memory_limit` bytes: in each case those that were not used
+    for the longest time. A result that is read comes back.
     """
 
     def __init__(self, worker_local_directory: str, *, device_memory_limit: int, memory_limit: int) -> None:
         self._host = SpillBuffer(str(Path(worker_local_directory, "storage")), target=memory_limit)
         moved: Func[str, Any, Any] = Func(to_host, to_device, cast("MutableMapping[str, Any]", self._host))
         self._device: Buffer[str, Any] = Buffer({}, moved, device_memory_limit, weight=_weight)
-        """All results: those in host memory are its slow part"""
+        """All results. The slow part of this buffer has the results in host memory"""
         self._from_device: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:

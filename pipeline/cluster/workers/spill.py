@@ -5,8 +5,8 @@ with a whole array of an argument refers to that array's file. A file is removed
 Dask counts such results as empty and spills none of them. For another worker a result is read here and written there.
 Where all workers and the client share a disk, a hard link is sent instead.
 
-A link is never used if the spilled message with it is not read again, or if its receiver is lost. Such a link is
-removed when it is old and its worker makes another one, or at the end of the last run or of the worker.
+A link is never used if the spilled message with it is not read again, or if its receiver is lost. A worker removes such
+a link when the link is old and the worker makes another one, at the end of the last run, or at its own end.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def between_gpus(carrier: Carrier, direct: bool = True) -> Iterator[Carrier]:
 
 
 def send_all(carrier: Carrier, own: Any, receivers: Container[int]) -> list[Any]:
-    """[groups] the words of all groups on `receivers`; on the others their own words, and empty arrays for other
-    groups.
+    """[groups] on `receivers` the words of all groups; elsewhere only this group's own words, the other arrays are
+    empty.
 
     `own`, words of one dimension, may be in GPU memory if the carrier is one of `between_gpus`; the words of other
     groups are then in GPU memory as well. All groups call this with the same receivers. Raises as `Carrier.exchange`.
@@ -126,7 +126,7 @@ class GpuMemoryCarrier:
         self._exchange += 1
         turn = self._exchange % 2
         moved, places = self._place(turn, own)
-        synchronize()  # also the kernels that read what others sent before
+        synchronize()  # also for kernels that read words of the exchange before
         packets = self._base.exchange(np.concatenate([_head(moved), common]), places)
         # Memory must not be released while others have it open: they close it in the exchange that replaces it.
         self._replaced = [(exchange, outbox) for exchange, outbox in self._replaced if exchange == self._exchange]

@@ -200,8 +200,8 @@ class GroupFile(_File):
     def buffer(self, turn: int, size: int) -> Buffer:
         """A buffer of at least `size` bytes for odd or even exchanges (`turn`), in place of the last one.
 
-        No other group reads the old buffer any more. The others learn the location of the new one from the header.
-        Raises OutOfRoom.
+        No other group reads the old buffer any more. The other groups learn the location of the new buffer from the
+        header. Raises OutOfRoom.
         """
         old = self._buffers[turn]
         if old is not None and old.bytes >= size:

@@ -140,7 +140,7 @@ class ShardOnGpu(SizedArrays):
 
 
 def open_shard_mailbox(edges: ShardEdges) -> ShardMailbox:
-    """Allocate memory of the GPU to which all shards write their messages for this one."""
+    """Allocate memory of the GPU to which all shards write their messages for this shard."""
     from ....kernels.gpu.shards.mail import ShardMailbox
 
     return ShardMailbox(edges.groups, edges.edges)

@@ -409,7 +409,7 @@ def _through_nccl(
     carrier = NcclCarrier.open(base, mail.max_common_words, mail.max_own_words)
     stack.callback(carrier.close)
     mail.reserved_processors = RESERVED_PROCESSORS
-    # The error of the first thread is the cause of those of the others.
+    # The error of the first thread is the cause of the errors of the other threads.
     return OpenTransport(NCCL, mails, [HeartbeatThread(mail, base, carrier), RelayThread(mail, carrier)])
 
 
