@@ -132,7 +132,7 @@ class CoarseFilter:
             part = Topology(kernels.take(topology.low, kept), kernels.take(topology.high, kept), topology.vertices)
             self._part = kernels.filtering(part, kernels.take(self._start, kept))
         self._opened: IntArray | None = None
-        """[edges of the part] counts at the start of the last band; None before the first band."""
+        """[edges of the part] counts at the start of the last band; None until this object has begun a band."""
         self._factor, self._too_far = 1.0, 0
         self._all = self._total + EDGE_WORK * topology.edges
         bands = BANDS_PER_WORKER if kernels.on_host(count) else BANDS_PER_GPU
@@ -248,7 +248,7 @@ class CoarseFilter:
         return edges if self._number is None else kernels.take(self._number, edges)
 
     def _take_counts(self) -> None:
-        """Store the counts of the remaining edges. This closes an open band."""
+        """Store the counts of the remaining edges. A filter that resumes from these does not extend the last band."""
         left = kernels.nonzero(self._part.count >= 0)
         kernels.store(self._start, self._numbers(left), kernels.take(self._part.count, left))
 

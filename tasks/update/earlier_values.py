@@ -1,4 +1,4 @@
-"""Values of vertex programs after a change of the graph, from the values before it, where little or nothing has to run.
+"""Values of vertex programs after a change of the graph, from the values before it, with little or no computation.
 
 Levels of a search need undirected edges; weights make no difference. A vertex may have a different position in each
 graph. `Change.own` gives the position in the change of each vertex of the first graph; `new_positions` gives the

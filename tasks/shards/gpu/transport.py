@@ -295,9 +295,10 @@ def open_transport(
 ) -> OpenTransport:
     """Open the transport of the groups of one process, until the `stack` closes; all processes call this together.
 
-    `way` is "mailboxes", "nccl", "auto" for mailboxes if all groups reach them, or any other text for the carriers. If
-    the carriers share memory of a host and CUDA can reach that memory, kernels write to it instead of the carriers.
-    Raises UsageError for mailboxes that cannot be reached, and for NCCL if it is not available.
+    `way` is "mailboxes", "nccl" (as "auto" if a process has several groups), "auto" for mailboxes if all groups reach
+    them, or any other text for the carriers. If the carriers share memory of a host and CUDA can reach that memory,
+    kernels write to it instead of the carriers. Raises UsageError for mailboxes that cannot be reached, and for NCCL if
+    it is not available.
     """
     if way == NCCL and edges[0].groups > 1:
         if _has_gpus_apart(carriers, pool):
