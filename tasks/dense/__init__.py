@@ -20,7 +20,7 @@ An update of a result in one bucket finds components from those of the earlier r
 An outline has a row for each open component and for each shared vertex, and none for edges. A component is identified
 by its largest k and its least vertex; its id is made of these, and does not depend on the buckets.
 
-DN-graphs are those of Wang, Zhang, Tan and Tung, "On triangulation-based dense neighborhood graphs discovery",
+DN-graphs are those of Wang, Zhang, Tan and Tung, "On triangulation-based dense neighborhood graph discovery",
 PVLDB 2010.
 """
 

@@ -76,7 +76,7 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
 @pytest.mark.timeout(600)
 def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
     """Two workers with less memory than their shards need peel with rows in files, within their memory."""
-    limit, disk = 540 * MIB, tmp_path / "disk"
+    limit, disk = 480 * MIB, tmp_path / "disk"
     generate("rmat", tmp_path / "in", files=4, seed=1, scale=18, edge_factor=16)
     own: dict[str, Any] = {"workers": 2, "threads_per_worker": 1, "memory_limit_bytes": limit, "device": "cpu"}
     own["local_directory"] = str(disk)
