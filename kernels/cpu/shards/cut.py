@@ -1,4 +1,4 @@
-"""Classes of vertices: the shard that stores the entries of a vertex as a neighbour, and its number there."""
+"""Classes of vertices. The class of a vertex is the number of the shard that stores this vertex as a neighbour."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def _classes(vertex, vertices, shards, found):
 class Cut:
     """Assigns vertices to classes in descending order of degree, alternating forward and backward over the classes.
 
-    This spreads hubs evenly. Vertices are numbered by ascending degree. The vertex with rank r in descending order has
-    the number r // shards in its class. Each run of `shards` vertices has one vertex of each class.
+    This spreads hubs evenly. Vertices are numbered by ascending degree. The vertex with rank r in descending order of
+    degree has the number r // shards in its class. Ranks i x `shards` to (i + 1) x `shards` - 1 have one vertex of each
+    class.
     """
 
     vertices: int
@@ -70,5 +71,5 @@ class Cut:
 
     @property
     def width(self) -> int:
-        """Upper bound of the numbers of vertices within a class, exclusive."""
+        """Exclusive upper bound of the numbers of vertices within a class."""
         return -(-self.vertices // self.shards)

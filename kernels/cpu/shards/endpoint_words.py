@@ -1,8 +1,8 @@
 """Two words per edge, one for each endpoint, and their transfer between groups.
 
-The word of an endpoint belongs to the shard that stores the edge at that endpoint. If the two endpoints of an edge
-belong to two groups, each group knows one word and sends it to the other. Both groups have the edges between their
-classes in the same order, so that only the words are sent, in blocks.
+The word of an endpoint belongs to the shard of the endpoint's class. If the two endpoints of an edge belong to two
+groups, each group knows one word and sends it to the other. Both groups have the edges between their classes in the
+same order, so a group sends only the words, in blocks.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from .cut import class_of
 def write_endpoint_words(low, high, vertices, shards, group_of, rank, at_low, at_high, cursor, block, count):
     """Write the next words for each other group into `block` [groups, words], and their number into `count` [groups].
 
-    `group_of` [classes] is the group of each class, `rank` this group. `cursor` [groups] int64 is the next edge to look
-    at, and is advanced; it reaches the number of edges when there are no more words for that group.
+    `low`, `high` [edges] are the endpoints, `at_low`, `at_high` [edges] their words. `group_of` [classes] is the group
+    of each class, `rank` this group. `cursor` [groups] int64 is the next edge to look at for each group, and is
+    advanced; it reaches the number of edges when there are no more words for that group.
     """
     for g in prange(cursor.size):
         listed = np.int64(0)
@@ -40,7 +41,7 @@ def write_endpoint_words(low, high, vertices, shards, group_of, rank, at_low, at
 
 @cached_njit(parallel=True)
 def read_endpoint_words(low, high, vertices, shards, group_of, rank, words, start, cursor, at_low, at_high):
-    """Read the words of all other groups into `at_low` and `at_high`; those of group g are
+    """Read the words of all other groups into `at_low` and `at_high`. The words of group g are
     `words[start[g]:start[g+1]]`.
 
     `cursor` [groups] int64 is as in `write_endpoint_words`. Returns for each group the number of words that belong to
@@ -77,9 +78,9 @@ def _link_one(s, state, at_low, at_high):
 
 @cached_njit(parallel=True)
 def link_halves(state, at_low, at_high):
-    """Write into `state.partner` the number of the edge's other half within its shard; its own inside a class.
+    """Write `state.partner`.
 
-    `at_low`, `at_high` are those of `build_rows`, completed with the words of the other groups.
+    `at_low`, `at_high` are the endpoint words of `build_rows`, completed with the words of the other groups.
     """
     for s in prange(state.half_start.size - 1):
         _link_one(np.int64(s), state, at_low, at_high)
@@ -87,9 +88,10 @@ def link_halves(state, at_low, at_high):
 
 @cached_njit(parallel=True)
 def counts_by_endpoint(state, live_above, at_low, at_high):
-    """Write the half counts of live edges to the endpoints that they belong to, and 0 for removed edges.
+    """Write each half count to the word of the endpoint whose class is the shard, or 0 if the edge is removed.
 
-    An edge inside a class has its count at the high endpoint. Words of endpoints in other groups stay unchanged.
+    `live_above` is LIVE_ABOVE of `half_counts`. The count of an edge inside a class goes to the high endpoint. Words of
+    endpoints in other groups stay unchanged.
     """
     high, edge, count, half_start = state.high, state.edge, state.half_count, state.half_start
     vertices, shards, first = state.vertices, state.shards, state.first
@@ -106,10 +108,10 @@ def counts_by_endpoint(state, live_above, at_low, at_high):
 
 @cached_njit(parallel=True)
 def write_intervals(state, bounds, level, at_low, at_high):
-    """Replace the words of each edge whose high endpoint is in the group by the lower and the upper bound of its λ.
+    """Write bounds of λ of each edge whose high endpoint is in the group: lower to `at_low`, upper to `at_high`.
 
-    Both are λ for a removed edge. For a live edge they are `level` and the sum of its half counts. `bounds` are
-    LIVE_ABOVE and REMOVED_AT of `half_counts`.
+    Both bounds of a removed edge are its λ. The bounds of a live edge are `level` and the sum of its half counts, which
+    its two words hold before. `bounds` are LIVE_ABOVE and REMOVED_AT of `half_counts`.
     """
     high, edge, count, half_start = state.high, state.edge, state.half_count, state.half_start
     vertices, shards, first = state.vertices, state.shards, state.first
@@ -129,7 +131,8 @@ def write_intervals(state, bounds, level, at_low, at_high):
 def gather_owned(high, vertices, shards, first, stop, at_low, at_high, lower, upper):
     """Copy the words of the edges whose high endpoint is of a class from `first` to `stop` - 1, in the order of edges.
 
-    Returns the number of such edges. `lower` and `upper` may be shorter, and empty to count only.
+    Words at low endpoints go to `lower`, words at high endpoints to `upper`. Returns the number of these edges. Both
+    arrays may be shorter than this number; empty arrays only count.
     """
     found = np.int64(0)
     for e in range(high.size):

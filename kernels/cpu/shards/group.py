@@ -20,11 +20,11 @@ from .rows import ShardRows
 from .state import GroupState, Layout, RoundEdges, Runs, Window, Words
 
 MAX_ROUND_EDGES = LIVE_ABOVE - REMOVED_BELOW
-"""Maximum number of edges of one round: their counts hold their positions in the round."""
+"""Maximum number of edges of one round, since the counts of these edges hold their positions in the round."""
 MAX_SUPPORT = -LIVE_ABOVE
 """Supports are below this, so that no decreasing half count reaches the counts of removed edges."""
 ONE_THREAD_UP_TO = 16
-"""Edges and messages of a round up to which one thread runs it, as waking others takes longer."""
+"""One thread runs a round of at most this many edges and messages, as waking others takes longer."""
 
 BLOCK = 256
 """Edges whose rows a thread prefetches together."""
@@ -49,10 +49,10 @@ class RoundTotals:
 class ShardGroup:
     """Peels the shards `rows.first` to `rows.first + rows.shards - 1`. Not safe for concurrent calls.
 
-    `words` [2, edges] are those of `build_rows`, completed with the words of the other groups. `low`, `high` [edges]
-    uint32 are the edges that the rows were built from; they are kept. `support` [edges] int32 is the number of
-    triangles of each edge, `firsts` [groups + 1] the first shard of each group. Raises ValueError for a support of 2^28
-    or more.
+    `words` uint32 [2, edges] are the endpoint words of `build_rows`, completed with the words of the other groups.
+    `low`, `high` [edges] uint32 are the edges that the rows were built from; the group keeps references to them.
+    `support` [edges] int32 is the number of triangles of each edge, `firsts` [groups + 1] the first shard of each
+    group. Raises ValueError for a support of 2^28 or more.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ShardGroup:
         self.edges = 0
         """Edges that this group announced for removal."""
         self.packet_words = 0
-        """Words of the last packets to single other groups."""
+        """Words of the last round's packets to one group each, without the packet to this group itself."""
 
     @property
     def received(self) -> int:
@@ -155,7 +155,7 @@ class ShardGroup:
         self._state.received[0] = messages
 
     def find_live(self) -> tuple[int, int]:
-        """Find the live halves, after counts were set or at a stop, and compact the rows.
+        """Find the live halves and compact the rows. To be called after counts were set, and at a stop.
 
         Returns the sum of the live half counts, and the number of live edges whose high endpoint is in this group.
         """
@@ -170,7 +170,7 @@ class ShardGroup:
         open_levels(self._state, Window(level, last // 2), self._least)
 
     def write(self, level: int, last: int, left: int, late: bool) -> tuple[Words, list[Words]]:
-        """Write the packets of this round: the common one, and one to each group. The next call overwrites them.
+        """Write this round's packets: a common packet, and one packet to each group. The next call overwrites them.
 
         `left` is the number of edges of the graph that remain before this round; `late` says whether the time of this
         group is over.
@@ -194,9 +194,10 @@ class ShardGroup:
         return self._common[:size], [self._words[a:b] for a, b in pairwise(starts)]
 
     def read(self, common: Sequence[Words], own: Sequence[Words]) -> RoundTotals | None:
-        """Read the packets of all groups, by rank. Returns None if headers disagree or packets are malformed.
+        """Read the packets of all groups, in order of their ranks: the common ones, and those to this group.
 
-        Raises ValueError for more edges than one round may have.
+        Returns None if headers disagree or packets are malformed. Raises ValueError for more edges than one round may
+        have.
         """
         self._all, start = _concatenated(common, self._all)
         self._mine, self._mine_start = _concatenated(own, self._mine)
@@ -234,8 +235,8 @@ class ShardGroup:
     def intervals(self, counts: NDArray[np.uint32], level: int) -> tuple[IntArray, IntArray]:
         """Lower and upper bounds of λ of the edges whose high endpoint is in this group, in the order of edges.
 
-        `counts` [2, edges] are those of `endpoint_counts`, completed with the counts of the other groups. They are
-        overwritten.
+        `counts` uint32 [2, edges] is the result of `endpoint_counts`, completed with the counts of the other groups. It
+        is overwritten. `level` is the lower bound for edges that are not removed.
         """
         state = self._state
         write_intervals(state, (LIVE_ABOVE, REMOVED_AT), level, *counts)
@@ -251,12 +252,12 @@ class ShardGroup:
 
 
 def _with_capacity(array: Words, length: int) -> Words:
-    """The array if it has this length, else a longer one without its content."""
+    """The array if it has at least this length, else a new, longer array with undefined content."""
     return array if len(array) >= length else np.empty(length + length // 4, np.uint32)
 
 
 def _concatenated(packets: Sequence[Words], buffer: Words) -> tuple[Words, LongArray]:
-    """All packets in one array, in `buffer` if they fit, and where each starts."""
+    """All packets in one array, and where each packet starts. The array is `buffer` if the packets fit."""
     start = np.zeros(len(packets) + 1, np.int64)
     np.cumsum([len(words) for words in packets], out=start[1:])
     buffer = _with_capacity(buffer, int(start[-1]))

@@ -1,12 +1,12 @@
 """The triangle count of an edge as two half counts, one in each shard that stores an entry of the edge.
 
-The triangles left at an edge are the sum of its two half counts, less the losses in messages that are under way.
+The number of triangles left at an edge is the sum of its two half counts, less the losses in messages under way.
 Peeling takes levels in windows; `last` is the last level of the window and `alarm` is last // 2. While both half counts
 exceed `alarm`, their sum exceeds `last`: the edge cannot be removed within the window, and its shards exchange nothing.
-When a half count drops to `alarm`, its shard sends it to the other shard (an alarm). The receiver then has the whole
-count and becomes the keeper of the edge. If the whole count is large enough for two halves above `alarm`, the keeper
-gives one half back (a grant). Otherwise the first shard reports in each round how many triangles it removed (a report).
-Messages sent in one exchange arrive in the next, before any edge is removed.
+When a half count drops to `alarm`, its shard sends the half count to the other shard (an alarm). The receiver then has
+the whole count and becomes the keeper of the edge. If the whole count is large enough for two halves above `alarm`, the
+keeper gives one half back (a grant). Otherwise the shard that sent the alarm tells the keeper in each round how many
+triangles it removed (a report). A group reads the messages of an exchange before it removes the edges of that exchange.
 
 An edge with both endpoints in one class has one half count, and its shard is the keeper from the start. The functions
 handle one shard of a `state.GroupState`.
@@ -36,17 +36,17 @@ of two such edges can be compared.
 REMOVED_AT = -(2**31)
 """An edge removed at level k has the count REMOVED_AT + k."""
 REMOVED_BELOW = REMOVED_AT - LIVE_ABOVE
-"""Counts below this belong to removed edges, as levels are below 2^28. Between it and LIVE_ABOVE are positions in a
-round.
+"""Counts below this belong to removed edges, as levels are below 2^28. Counts from here to LIVE_ABOVE are positions in
+a round.
 """
 NO_COUNT = 2**32 - 1
-"""Larger than any count; the minimum over no counts."""
+"""Stands for the minimum over no counts; larger than any count."""
 
 
 @cached_njit
 def open_level(s, state, window):
-    """List the edges of shard s to remove at the level and the halves of at most the alarm; clear the bits of removed
-    edges in `live`.
+    """List the keepers of shard s whose count is at most the level and its split halves whose count is at most the
+    alarm, in `leaving` and `event`. Clear the bits of removed edges in `live`.
 
     Returns the lengths of both lists, and the least count of the keepers and of the split halves that are in neither
     list, NO_COUNT if there are none.
@@ -135,7 +135,8 @@ def receive(messages, s, state, leaves, events, window):
 def settle_alarms(s, state):
     """Make a reporter of each half of shard s that has sent an alarm and is still ALARMED.
 
-    A half whose alarm crossed that of the other shard, and that has the lower class, is a keeper by now.
+    If both shards of an edge sent an alarm in the same exchange, `receive` has made the half of the lower class a
+    keeper before.
     """
     first, count, role = state.half_start[s] + s, state.half_count, state.role
     for h in state.sending[first : first + state.sending_count[s]]:
@@ -147,10 +148,10 @@ def settle_alarms(s, state):
 
 @cached_njit
 def decide(s, state, leaves, events, window):
-    """Decide for each listed event of shard s whether the edge is to be removed or its half sends a message.
+    """Decide for each half in `event` of shard s whether its edge is to be removed or the half sends a message.
 
-    Appends edges to remove to `leaving`, writes the halves that send to `sending`, and the lengths of both lists.
-    Writes into `begins` where the messages to each shard start.
+    Appends halves of edges to remove to `leaving`, and writes the halves that send a message to `sending`. Writes the
+    lengths of both lists, and the prefix sums `begins` of the number of messages to each class.
     """
     first = state.half_start[s] + s
     leaving, event, sending, begins = state.leaving[first:], state.event[first:], state.sending[first:], state.begins[s]

@@ -1,9 +1,10 @@
-"""Packets, flat uint32 arrays: what a group sends in one exchange.
+"""Packets: the flat uint32 arrays that a group sends in one exchange.
 
-The common packet goes to all groups: a header, the number of edges that each shard of the group removes, then the low
-and then the high endpoints of these edges, shard by shard, each shard's sorted by high endpoint. A packet to one group
-has the number of messages, a table of where the messages of each sending shard for each receiving shard start, the
-halves addressed, and the values (int32). `half_counts` has the kinds of messages.
+A group sends one common packet to all groups. This packet holds a header, the number of edges that each shard of the
+group removes, the low endpoints of these edges, and their high endpoints. The edges are stored shard by shard; within a
+shard they are sorted by (high, low). A group also sends one packet to each group. This packet holds the number of
+messages, a table, the halves that the messages address, and the values of the messages (int32). The table says where
+the messages of each sending shard to each receiving shard start. `half_counts` describes the kinds of messages.
 """
 
 from __future__ import annotations
@@ -27,23 +28,25 @@ from .half_counts import write_messages
     MESSAGES_HIGH,
     LATE,
 ) = range(10)
-"""Words of a header: edges that the group removes; the level; the last level of its window; edges of the graph that
-remain before this round (low and high half); the least count of a keeper and of a split half, as `open_level` returns
-them; messages to all groups (low and high half); whether the group's time is over.
+"""Indices of the words of a header: edges that the group removes; the level; the last level of the window; edges of the
+whole graph that remain before this round (low and high 32 bits); the least count of the group's keepers and of its
+split halves, as `open_level` returns them; messages that the group sends (low and high 32 bits); 1 if the group's time
+is over, else 0.
 """
 HEADER = 10
-"""Words of a header."""
+"""Number of words of a header."""
 LARGE = 1024
-"""From this number of edges and messages on, several threads write the packets of a round."""
+"""Several threads write the packets of a round that has at least this many edges and messages."""
 
 
 @cached_njit
 def read_headers(words, start, first, runs, found):
-    """Find the `runs` of edges in the common packets; that of group g is `words[start[g]:start[g + 1]]`.
+    """Check the common packets, and write to `runs` where each shard's edges are in them.
 
-    `first` [groups + 1] is the first shard of each group. Writes into `found` [4] the least keeper, the least split
-    half, the number of messages of all groups and whether one is late. Returns the number of edges, -1 if headers
-    disagree or lengths do not add up.
+    The packet of group g is `words[start[g]:start[g + 1]]`. `first` [groups + 1] is the first shard of each group.
+    Writes four totals over all groups into `found` [4]: the least count of a keeper, the least count of a split half,
+    the number of messages, and whether any group is late. Returns the number of edges of all groups, or -1 if headers
+    disagree or the length of a packet does not match its header.
     """
     edges = np.int64(0)
     found[0] = found[1] = np.int64(2**32 - 1)
@@ -74,9 +77,10 @@ def read_headers(words, start, first, runs, found):
 
 @cached_njit
 def are_complete(words, start, first, shards):
-    """Whether the packets to this group are well-formed; that of group g is `words[start[g]:start[g + 1]]`.
+    """Whether the packets to this group are well-formed. The packet from group g is `words[start[g]:start[g + 1]]`.
 
-    `shards` is the number of this group's shards. Checks lengths, and that tables ascend within the messages.
+    `shards` is the number of this group's shards. Checks that each length matches the number of messages, and that the
+    entries of each table ascend and do not exceed the number of messages.
     """
     for g in range(start.size - 1):
         table, size = start[g] + 1, (first[g + 1] - first[g]) * (shards + 1)
@@ -108,7 +112,9 @@ def _lower_bound(words, begin, length, hub):
 
 @cached_njit
 def _merge_part(part, parts, words, runs, cut, edges):
-    """Merge the edges of a range of high endpoints; `part` of `parts` ranges."""
+    """Merge the edges of range `part` of the `parts` ranges of high endpoints. Equal pieces of the longest run give the
+    bounds of the ranges.
+    """
     run, run_high, run_length = runs
     vertices, shards = cut
     low, high, at, to = edges
@@ -158,10 +164,10 @@ def _merge_part(part, parts, words, runs, cut, edges):
 
 @cached_njit(parallel=True)
 def merge_runs(words, runs, parts, cut, edges):
-    """Merge the runs of edges by high endpoint, then by run, into `edges`, with the classes of their ends.
+    """Merge the runs into `edges`, sorted by high endpoint and then by run, and write the classes of both endpoints.
 
-    `cut` are the numbers of vertices and of shards, uint32. `parts` threads merge ranges of high endpoints. The order
-    of the result does not depend on `parts`, so that it is the same in all groups.
+    `cut` is (vertices, shards), both uint32. Threads merge `parts` ranges of high endpoints in parallel. The order of
+    the result does not depend on `parts`, so all groups get the same order.
     """
     for part in prange(parts):
         _merge_part(np.int64(part), parts, words, runs, cut, edges)
@@ -169,7 +175,7 @@ def merge_runs(words, runs, parts, cut, edges):
 
 @cached_njit
 def lay_out_packets(state, layout):
-    """Compute the offsets of all parts of the packets. Returns the number of messages."""
+    """Compute the offsets of all parts of this group's packets. Returns the number of messages that the group sends."""
     message_at, value_offset, edge_offset, packet_start = layout
     begins, first, leaving_count = state.begins, state.firsts, state.leaving_count
     groups, own = first.size - 1, leaving_count.size
@@ -193,7 +199,7 @@ def lay_out_packets(state, layout):
 
 @cached_njit
 def _write_edges(s, state, layout, common):
-    """Write the edges that shard s removes, sorted by high endpoint, to the common packet."""
+    """Write the edges that shard s removes, sorted by (high, low), to the common packet."""
     low, high, edge, edge_offset = state.low, state.high, state.edge, layout.edge_offset
     first, shards_here = state.half_start[s] + s, state.half_start.size - 1
     leaves = state.leaving[first : first + state.leaving_count[s]]
@@ -213,7 +219,7 @@ def _write_edges(s, state, layout, common):
 
 @cached_njit
 def _write_tables(s, state, layout, words):
-    """Write where the messages of shard s to each shard start."""
+    """Write to the tables where the messages of shard s to each shard start. Shard 0 also writes the message counts."""
     message_at, value_offset, packet_start = layout.message_at, layout.value_offset, layout.packet_start
     begins, firsts, shards_here = state.begins, state.firsts, state.half_start.size - 1
     for g in range(firsts.size - 1):
@@ -238,6 +244,6 @@ def _write_one(s, state, layout, common, words):
 
 @cached_njit(parallel=True)
 def write_packets(state, layout, common, words):
-    """Write the packets at the offsets of `lay_out_packets`, without the header."""
+    """Write the common packet without its header, and the packet to each group, at the offsets of `lay_out_packets`."""
     for s in prange(state.half_start.size - 1):
         _write_one(np.int64(s), state, layout, common, words)

@@ -1,11 +1,11 @@
-"""Removal of the edges of a round, which all shards know, with their triangles.
+"""Removal of the edges of a round together with their triangles.
 
-Each shard removes the triangles whose third vertex is of its class. Both other edges of such a triangle have a half in
-this shard, stored with the entries that lead to the third vertex. Therefore one thread per shard suffices, without
-atomic operations and without lists of losses. If several edges of a triangle are removed in the same round, the one
-with the lowest position in the round removes the triangle; all shards know the positions (PKT; Kabir and Madduri, HPEC
-2017). The functions handle one shard of a `state.GroupState`. Row bounds are unsigned: Numba tests every signed index
-for being negative.
+All shards know all edges of the round. Each shard removes the triangles whose third vertex is of its class. Both other
+edges of such a triangle have a half in this shard, stored with the entries that lead to the third vertex. Therefore one
+thread per shard suffices, without atomic operations and without lists of losses. If several edges of a triangle are
+removed in the same round, the edge with the lowest position in the round removes the triangle; all shards know the
+positions (PKT; Kabir and Madduri, HPEC 2017). The functions handle one shard of a `state.GroupState`. Row bounds are
+unsigned, since Numba tests whether a signed index is negative.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF = np.uint64(2**32 - 1)
 
 @cached_njit
 def find_half(entries, start, stop, number):
-    """The half of neighbour `number`, which the row must contain; binary search."""
+    """The half of the entry of neighbour `number`, found by binary search. The row must contain this neighbour."""
     low, high = start, stop
     key = np.uint64(number) << np.uint64(32)
     while low < high:
@@ -37,10 +37,9 @@ def find_half(entries, start, stop, number):
 
 @cached_njit
 def intersect_galloping(entries, a, a_stop, b, b_stop, to_f, to_g):
-    """Common neighbours of two rows, by galloping through the second row, which should be the longer one.
+    """Find the common neighbours of rows a and b by galloping through row b, which should be the longer row.
 
-    Writes the halves of row a to `to_f` and those of row b to `to_g`, which have one element more than there may be
-    hits. Returns the number of hits.
+    Writes the halves of row a to `to_f` and those of row b to `to_g`. Returns the number of hits.
     """
     hits = np.uintp(0)
     one = np.uint64(1)
@@ -82,9 +81,10 @@ def unmark_row(mark, entries, start, stop):
 
 @cached_njit
 def intersect_marked(mark, entries, start, stop, to_f, to_g):
-    """Common neighbours of a row and the marked row, gathered without a branch.
+    """Find the common neighbours of a row and the marked row, without a branch.
 
-    Writes the halves of the row to `to_f` and those of the marked row to `to_g`; returns the number of hits.
+    Writes the halves of the row to `to_f` and those of the marked row to `to_g`. Both need space for one element more
+    than there are hits. Returns the number of hits.
     """
     hits = np.uintp(0)
     for q in range(start, stop):
@@ -96,11 +96,13 @@ def intersect_marked(mark, entries, start, stop, to_f, to_g):
 
 
 MARK_COST = 6
-"""A row is marked if it is shorter than this times the entries to look up in it; see `cpu.peeling.cascade`."""
+"""A row is marked if it is shorter than this many times the number of entries to look up in it; see
+`cpu.peeling.cascade`.
+"""
 ENTRIES, TRIANGLES, FINGERPRINT = range(3)
 """Columns of a shard's counts: entries read; triangles removed; a sum modulo 2^64 of hashes of the removed edges and
-their levels. The shard of the high endpoint adds the hash, that of the low endpoint subtracts it, so that the sum over
-all shards is 0.
+their levels. The shard of the high endpoint adds the hash, and the shard of the low endpoint subtracts it, so that the
+sum over all shards is 0.
 """
 
 
@@ -113,9 +115,10 @@ def _hash(low, high, level):
 
 @cached_njit
 def mark_round(edges, s, state, rows, level):
-    """Write the positions of the round's edges into the counts of their halves in shard s, and list these halves in
-    `sending`, which is free then. `rows` are those of the shard. Returns the length of the list and the sum of the
-    hashes.
+    """Write the positions of the round's edges into the counts of their halves in shard s, and list these halves.
+
+    The list goes to `sending`, which is unused in this step. `rows` are those of the shard. Returns the length of the
+    list and the sum of the hashes.
     """
     low, high, at, to = edges
     has_row, entry, count = state.has_row[s], state.entry[state.entry_start[s] :], state.half_count
@@ -140,10 +143,11 @@ def mark_round(edges, s, state, rows, level):
 
 @cached_njit
 def _remove_hits(code, hits, to_f, to_g, count, role, limit, event, events):
-    """Remove the triangles of one edge; returns the new length of `event` and the number of triangles removed.
+    """Remove the triangles of one edge. Returns the new length of `event` and the number of triangles removed.
 
     `code` is LIVE_ABOVE less the edge's position in the round. Hit i is the triangle with the halves `to_f[i]` and
-    `to_g[i]`; it is removed unless one of them belongs to an edge removed before.
+    `to_g[i]`. The triangle is removed unless one of these halves belongs to an edge of an earlier round or an earlier
+    position.
     """
     removed = 0
     for i in range(np.uintp(hits)):
@@ -167,8 +171,8 @@ def _remove_hits(code, hits, to_f, to_g, count, role, limit, event, events):
 def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
     """Find the rows of both endpoints of the edges from `start` to `stop` - 1, and prefetch their first entries.
 
-    Writes rows of length 0 if an endpoint has no row. Memory latency dominates the time of short rows, so that all are
-    prefetched before the first is read.
+    Writes a row of length 0 for an endpoint that has no row. Memory latency dominates the time of short rows, so all
+    rows of the block are prefetched before the first is read.
     """
     hub_row = np.uint64(0)
     for i in range(start, stop):
@@ -186,11 +190,12 @@ def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
 
 @cached_njit
 def remove_triangles(edges, s, state, rows, event_count):
-    """Remove the triangles of the round's edges, which are sorted by high endpoint; its row is marked once per run.
+    """Remove the triangles of the round's edges.
 
-    `rows` are those of shard s. Appends halves for which there is something to decide to `event`, which has
-    `event_count` of them. Reads 8 bytes of each entry of the shorter row or, if the longer one is marked, of both rows.
-    Returns the new length of `event`, the entries read and the triangles removed.
+    The edges are sorted by high endpoint, so the row of a high endpoint is marked once for all its edges. `rows` are
+    those of shard s. Appends to `event` the halves about which `half_counts.decide` has to decide; `event` has
+    `event_count` elements before. Reads 8 bytes of each entry of the shorter row or, if the row of the high endpoint is
+    marked, of both rows. Returns the new length of `event`, the number of entries read and of triangles removed.
     """
     low, high = edges.low, edges.high
     has_row, entry = state.has_row[s], state.entry[state.entry_start[s] :]

@@ -23,10 +23,10 @@ def _open_one(s, state, window, least):
 
 @cached_njit(parallel=True)
 def open_levels(state, window, least):
-    """Start a level: list the edges to remove, and decide which halves of at most the alarm send messages.
+    """Start a level: list the edges to remove, and let the split halves whose count is at most the alarm send messages.
 
-    No message may be under way. Writes into `least` [shards, 2] the least count of the keepers and of the split halves
-    that remain.
+    No message may be under way. Writes into `least` [shards, 2] the least count of the other keepers and of the other
+    split halves.
     """
     for s in prange(state.half_start.size - 1):
         _open_one(np.int64(s), state, window, least)
@@ -34,7 +34,7 @@ def open_levels(state, window, least):
 
 @cached_njit
 def _receive_all(s, words, start, state, window):
-    """Apply all messages to shard s. Returns the lengths of its lists `leaving` and `event`."""
+    """Apply all messages to shard s. Returns the lengths of the shard's lists `leaving` and `event`."""
     leaves, events, firsts = np.int64(0), np.int64(0), state.firsts
     own = np.uint32(state.first + s)
     for g in range(firsts.size - 1):
@@ -54,7 +54,7 @@ def _receive_all(s, words, start, state, window):
 
 @cached_njit
 def _remove_round(s, edges, state, events, level):
-    """Remove the edges of the round from shard s. Returns the new length of its list `event`."""
+    """Remove the edges of the round from shard s. Returns the new length of the shard's list `event`."""
     rows, count = state.row[state.row_start[s] : state.row_start[s + 1]], state.half_count
     listed, fingerprint = mark_round(edges, s, state, rows, level)
     events, read, triangles = remove_triangles(edges, s, state, rows, events)
@@ -84,7 +84,8 @@ def _run_one(s, words, start, edges, state, window):
 def run_round(words, start, edges, state, window):
     """Apply the messages, remove the edges of the round with their triangles, and decide what to send next.
 
-    `words[start[g]:start[g + 1]]` is the packet of group g. `edges` are those of `packets.merge_runs`.
+    `words[start[g]:start[g + 1]]` is the packet from group g to this group. `edges` is the result of
+    `packets.merge_runs`.
     """
     for s in prange(state.half_start.size - 1):
         _run_one(np.int64(s), words, start, edges, state, window)
@@ -140,8 +141,8 @@ def _find_live_of_one(s, state):
 def find_live(state):
     """Set the bit of each half of a live edge in `live`, and drop the entries of removed edges from the rows.
 
-    Returns int64 [shards, 3]: the live halves of each shard, the sum of their counts, and how many of them are in the
-    shard of the high endpoint.
+    Returns int64 [shards, 3]: for each shard the number of its live halves, the sum of their counts, and the number of
+    its live halves whose edge has its high endpoint in the shard's class.
     """
     found = np.zeros((state.half_start.size - 1, 3), np.int64)
     for s in prange(found.shape[0]):

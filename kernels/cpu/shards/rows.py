@@ -17,11 +17,11 @@ from .cut import Cut, class_of, index_of
 NO_ROW = np.int64(-1)
 """The result of `row_of` for a vertex without a row."""
 LENGTH = np.uint64(2**32 - 1)
-"""The bits of a row that hold its length; the bits above hold its start."""
+"""Mask of the bits of a row that hold its length. The higher bits hold its start."""
 MAX_ENTRIES = 2**32 - 1
 """Maximum number of entries of one shard."""
 MAX_HALVES = 2**32 - 2
-"""Maximum number of halves of one group, as they are numbered by uint32."""
+"""Maximum number of halves of one group, since uint32 numbers them."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class ShardRows(SizedArrays):
     first: int
     """The class of the group's first shard."""
     has_row: NDArray[np.uint64]
-    """[shards, 2 x (vertices // 64 + 1)] for each 64 vertices, a bitmap of those with a row, then the rows before them.
+    """[shards, 2 x (vertices // 64 + 1)] two words for each 64 vertices: a bitmap of the vertices that have a row, and
+    the number of rows of all earlier vertices.
     """
     row: NDArray[np.uint64]
     """[rows] the start of the row among the shard's entries (high half) and its length (low half). Peeling shortens
@@ -70,7 +71,7 @@ class ShardRows(SizedArrays):
 
 @cached_njit(inline="always")
 def row_of(word, before, vertex):
-    """The number of a vertex's row, NO_ROW if it has none; the bitmap and its prefix sums are two arrays here."""
+    """The number of a vertex's row, NO_ROW if it has none. `word` is the bitmap, `before` are its prefix sums."""
     bits = word[vertex >> np.uint32(6)]
     bit = np.uint64(vertex & np.uint32(63))
     if (bits >> bit) & np.uint64(1) == np.uint64(0):
@@ -88,7 +89,7 @@ def row_number(has_row, vertex):
 
 @cached_njit(inline="always")
 def row_at(has_row, rows, vertex):
-    """The row of a vertex in one shard, 0 if it has none. `has_row`, `rows` are those of the shard."""
+    """The row of a vertex in one shard, 0 if the vertex has none. `has_row` and `rows` are those of the shard."""
     bits = has_row[(vertex >> np.uint32(6)) << np.uint32(1)]
     if (bits >> np.uint64(vertex & np.uint32(63))) & np.uint64(1) == np.uint64(0):
         return np.uint64(0)
@@ -118,7 +119,9 @@ def _count_listed(low, high, vertices, shards, first, counted):
 
 @cached_njit(parallel=True)
 def _list_edges(low, high, vertices, shards, first, position, listed):
-    """List the edges of each class, in order; `position` [parts, shards] is where each part writes, and is advanced."""
+    """List the edges of each class, in order. `position` [parts, shards] is where each part of the edges writes its
+    next edge to `listed`, and is advanced.
+    """
     parts, own = position.shape[0], np.uint32(position.shape[1])
     for part in prange(parts):
         for e in range(low.size * part // parts, low.size * (part + 1) // parts):
@@ -209,9 +212,9 @@ def _fill_one(s, ends, rows_made, listed, at_low, at_high):
 def _fill_rows(ends, rows_made, listed, at_low, at_high):
     """Write the rows, number the halves in the order of the entries, and reorder `listed` accordingly.
 
-    `ends` are the endpoints, the numbers of vertices and of shards, and the first class. Edges are read backwards:
-    descending vertex numbers are ascending numbers within a class. Entries hold the numbers of their edges until the
-    halves are numbered.
+    `ends` are the endpoints, the numbers of vertices and of shards, and the first class. Edges are read backwards,
+    since the number of a vertex within its class ascends as the number of the vertex descends. Entries hold the numbers
+    of their edges until the halves are numbered.
     """
     for s in prange(rows_made[0].size - 1):
         _fill_one(np.int64(s), ends, rows_made, listed, at_low, at_high)
@@ -227,11 +230,11 @@ def build_rows(
 ) -> tuple[ShardRows, NDArray[np.uint32]]:
     """Build the rows of `shards` shards from class `first` on.
 
-    `low`, `high` [edges] uint32 are all edges with an endpoint in these classes, and may hold others; sorted by
-    (low, high), each once, low < high, vertices numbered by ascending degree. Returns the rows, and endpoint words
-    [2, edges]: the number of the edge's half, within its shard and plus one, in the shard of the low and in that of the
-    high endpoint; 0 if that shard is not in this group. Raises ValueError for more halves or entries than can be
-    numbered.
+    `low`, `high` [edges] uint32 contain all edges with an endpoint in these classes, and may contain other edges. They
+    are sorted by (low, high), each once, low < high, with vertices numbered by ascending degree. Returns the rows, and
+    the endpoint words uint32 [2, edges]: row 0 is for the shard of the low endpoint, row 1 for that of the high
+    endpoint. A word is the number of the edge's half within the shard plus one, or 0 if the shard is not in this group.
+    Raises ValueError for more halves or entries than can be numbered.
     """
     total, own = np.uint32(cut.vertices), np.uint32(cut.shards)
     parts = max(1, min(shards, len(low)))

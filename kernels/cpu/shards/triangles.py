@@ -2,8 +2,8 @@
 
 The forward algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005), cut
 by the third vertex: every edge (a, b) of the graph is streamed to every group, which intersects its rows of a and b.
-Each common neighbour c is a triangle a < b < c, which no other group finds. The edges come in sorted runs, which are
-merged into rows first.
+Each common neighbour c is a triangle a < b < c, which no other group finds. A group receives the edges that it stores
+in sorted runs, and merges them into rows first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _measure_rows(low, bounds, word, before, length):
 
 @cached_njit(parallel=True)
 def _fill_rows(low, high, bounds, word, before, cursor, key):
-    """Write the keys: the high endpoint in the high half, the index of the edge in the runs in the low half."""
+    """Write the keys. A key has the high endpoint in its upper 32 bits, and the edge's index in the runs below."""
     for r in prange(bounds.shape[0] - 1):
         for run in range(bounds.shape[1]):
             for e in range(bounds[r, run], bounds[r + 1, run]):
@@ -104,9 +104,10 @@ def _sort_rows(begin, first_row, key, high, origin):
 
 
 def merge_rows(low: Ranks, high: Ranks, runs: LongArray, vertices: int) -> MergedRows:
-    """Merge runs of edges, each sorted by (low, high), no edge twice; run i is [runs[i], runs[i + 1]).
+    """Merge runs of edges into rows. Run i is the edges from `runs[i]` to `runs[i + 1]` - 1, sorted by (low, high).
 
-    `vertices` is the number of vertices of the graph. Takes 8 bytes per edge beside its arguments and its result.
+    No edge occurs twice. `vertices` is the number of vertices of the graph. Takes 8 bytes per edge beside its arguments
+    and its result.
     """
     ranges = RANGES * get_num_threads()
     samples = np.sort(low[:: max(1, len(low) // (64 * ranges))])
@@ -149,7 +150,7 @@ def _count_owned(origin, owned, chunk, counts):
 
 @cached_njit
 def _arrange_chunk(first, last, to, given, arranged):
-    """Reorder the edges of a chunk, of which the owned ones go to places from `to` on."""
+    """Reorder the edges of a chunk. The sender and the row of its owned edges are written from index `to` on."""
     origin, owned, number, low, support, row, runs, senders = given
     low_to, support_to, bucket, row_to = arranged
     for i in range(first, last):
@@ -171,7 +172,7 @@ def _arrange_chunk(first, last, to, given, arranged):
 
 @cached_njit(parallel=True)
 def _arrange(chunk, start, given, arranged):
-    """Reorder all chunks of edges; see `to_merged_order`. `start` are the owned edges before each chunk."""
+    """Reorder all chunks of edges; see `to_merged_order`. `start` is the number of owned edges before each chunk."""
     edges = given[0].size
     for c in prange(start.size - 1):
         first = np.int64(c) * chunk
@@ -209,16 +210,18 @@ AHEAD = 4
 CHUNK = 32
 """Lists that a thread takes at a time: few, as the list of a hub costs as much as thousands of others."""
 SEARCH_COST = 12
-"""A row is searched for the entries of a row that is this many times shorter; otherwise all of it is read."""
+"""If row a is more than this many times shorter than row b, its entries are searched in b; otherwise all of b is read.
+"""
 MARK_BYTES = 16
 """Marks may take this many bytes per edge of the group, or SMALL_MARKS bytes in all."""
 SMALL_MARKS = 2**26
-"""Bytes of marks that are always allowed. Above the limits rows are searched: they are short in such large graphs."""
+"""Bytes of marks that are always allowed. Above both limits rows are searched, as rows of such large graphs are short.
+"""
 
 
 @dataclass(frozen=True)
 class ThirdVertexRows(SizedArrays):
-    """The edges that a group owns, as rows a → c: c is the third vertex of triangles of edges (a, b)."""
+    """The edges that a group owns, as rows a → c, where c is the third vertex of triangles of edges (a, b)."""
 
     word: NDArray[np.uint64]
     """As in MergedRows."""
@@ -229,9 +232,9 @@ class ThirdVertexRows(SizedArrays):
     code: Ranks
     """[edges] number of the high endpoint among the vertices of the group's classes, ascending within a row."""
     last: Ranks
-    """[rows] the highest neighbour."""
+    """[rows] the vertex number of the highest neighbour."""
     width: int
-    """Upper bound of these numbers, exclusive."""
+    """Exclusive upper bound of `code`."""
 
     def __len__(self) -> int:
         return len(self.code)
@@ -239,7 +242,7 @@ class ThirdVertexRows(SizedArrays):
 
 @cached_njit(parallel=True)
 def _number(high, vertices, shards, first, own, width, code):
-    """Number the vertices of the `own` classes from `first` on by ascending rank; see `Cut` for the classes."""
+    """Number high endpoints in ascending order among the vertices of the `own` classes from `first` on; see `Cut`."""
     for q in prange(high.size):
         rank = vertices - np.uint32(1) - high[q]
         block = rank // shards
@@ -249,7 +252,7 @@ def _number(high, vertices, shards, first, own, width, code):
 
 
 def third_vertex_rows(rows: MergedRows, cut: Cut, first: int, shards: int) -> ThirdVertexRows:
-    """The rows of a group of `shards` shards from class `first` on, which must own all of these edges."""
+    """The rows of the group of `shards` shards from class `first` on. The group must own all edges of `rows`."""
     width = cut.width * shards
     code = np.empty_like(rows.high)
     _number(rows.high, *map(np.uint32, (cut.vertices, cut.shards, first, shards, width)), code)
@@ -258,7 +261,10 @@ def third_vertex_rows(rows: MergedRows, cut: Cut, first: int, shards: int) -> Th
 
 @cached_njit
 def _intersect_galloping(code, a, a_stop, b, b_stop, base_a, base_b, at, entry):
-    """Find the entries of row a in the longer row b by galloping; writes both positions, relative to the bases."""
+    """Find the common entries of row a and the longer row b, by galloping through b. Returns the number of hits.
+
+    Writes the positions in b to `at`, relative to `base_b`, and those in a to `entry`, relative to `base_a`.
+    """
     hits = np.uintp(0)
     for q in range(np.uintp(a), np.uintp(a_stop)):
         c = code[q]
@@ -300,20 +306,23 @@ class Scratch(NamedTuple):
     marks: Ranks
     """[threads, width] the positions in the marked row, plus one; empty if rows are searched."""
     at: Ranks
-    """[threads, widest + 1] where common neighbours are in the row of b."""
+    """[threads, widest + 1] positions of common neighbours in the row of b."""
     entry: Ranks
-    """[threads, widest + 1] where they are in the row of a."""
+    """[threads, widest + 1] positions of common neighbours in the row of a."""
     gains: IntArray
-    """[threads, widest + 1] triangles of the entries of the row of a."""
+    """[threads, widest + 1] triangles found so far at each entry of the row of a."""
     near_rows: LongArray
-    """[threads, longest + 1] the rows of the members of a list."""
+    """[threads, longest + 1] the rows of those members of a list that have rows."""
     near: LongArray
-    """[threads, longest + 1] the entries of the list that have these rows."""
+    """[threads, longest + 1] the streamed edges that lead to these members."""
 
 
 @cached_njit
 def _list_members(first, last, high, rows, limit, row_b, edge_b):
-    """List the members of a streamed list below `limit` that have rows. Returns their number."""
+    """List the members of a streamed list that are below `limit` and have rows. Returns their number.
+
+    Writes their rows to `row_b` and their edges to `edge_b`.
+    """
     word, before, begin = rows.word, rows.before, rows.begin
     listed = 0
     for i in range(np.uintp(first), np.uintp(last)):
@@ -331,9 +340,10 @@ def _list_members(first, last, high, rows, limit, row_b, edge_b):
 
 @cached_njit
 def _intersect(code, a, b, mark, at, entry):
-    """Find the common entries of two rows, each a start and a stop, and their positions in both.
+    """Find the common entries of rows a and b, each given as (start, stop). Returns the number of hits.
 
-    Row a is the marked row if there are marks. Hits are gathered without a branch.
+    Writes the positions in b to `at` and those in a to `entry`. If `mark` is not empty, row a is marked in it. Hits in
+    a marked row are gathered without a branch.
     """
     start, stop = a
     from_, to = b
@@ -352,7 +362,7 @@ def _intersect(code, a, b, mark, at, entry):
 
 @cached_njit
 def _count_list(a, lists, rows, scratch, sums, found):
-    """Count the triangles of one streamed list. Returns their number. `scratch` is that of the thread."""
+    """Count the triangles of streamed list a. Returns their number. `scratch` is the scratch memory of the thread."""
     starts, low, high = lists
     begin, code = rows.begin, rows.code
     mark, at, entry, gain, row_b, edge_b = scratch
@@ -420,9 +430,9 @@ def count_by_third_vertex(
 ) -> tuple[IntArray, int]:
     """Count the triangles a < b < c of the streamed edges (a, b) with c in the group's classes.
 
-    List i of the streamed edges is low[i] → high[starts[i] : starts[i + 1]], ascending; no vertex has two lists.
-    Returns the triangles of each streamed edge, int32 [len(high)], and their total. Adds to `sums`, int32 [edges of the
-    group], in place, the triangles of each edge (a, c) and (b, c).
+    List i of the streamed edges has the edges from low[i] to high[starts[i] : starts[i + 1]], ascending; no vertex has
+    two lists. Returns the number of triangles of each streamed edge, int32 [len(high)], and their total. Adds to
+    `sums`, int32 [edges of the group], in place, the number of triangles of each edge (a, c) and (b, c).
     """
     threads = get_num_threads()
     widest = int(np.diff(rows.begin).max(initial=0)) + 1
