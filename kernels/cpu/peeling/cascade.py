@@ -38,8 +38,8 @@ COUNTS_AHEAD = 16
 LONE = 32
 """Width of the rows of int64 counters, each written by one thread, so that threads do not share cache lines."""
 COUNTED, HIGHER, IN_FRONTIER, REMOVED = 0, 1, -1, -2
-"""States of edges: one that remains; one that remains and whose triangles are not counted, since it belongs to a higher
-band; one that the present round removes; one that has been removed.
+"""States of edges. A COUNTED edge remains. A HIGHER edge remains too, but its triangles are not counted, since it
+belongs to a higher band. The present round removes an edge IN_FRONTIER. A REMOVED edge was removed in an earlier round.
 """
 LARGE = 2**15
 """All threads sort and mark a frontier from this size on, if the graph has MANY edges."""
@@ -51,7 +51,7 @@ LINE = 6
 def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
     """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number.
 
-    With `firsts`, its entry of e becomes the number of triangles that the removal of e destroys.
+    If `firsts` is not None, writes to `firsts[e]` the number of triangles that the removal of e destroys.
     """
     owners = np.uintp(loss.shape[0] - 1)
     listed = np.uintp(0)
@@ -70,7 +70,7 @@ def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
             f_loses = (cf == 0) & g_remains
             g_loses = (cg == 0) & f_remains
         else:
-            # Edges in a higher band remain; an edge in a lower band did not count this triangle.
+            # Edges in a higher band remain. A triangle with an edge in a lower band was not counted for e.
             here = band[e]
             f_here = band[f] == here
             g_here = band[g] == here
@@ -80,7 +80,7 @@ def _lose(e, hits, to_f, to_g, lost, state, band, loss, used, firsts):
             g_loses = g_here & (cg >= 0) & f_remains
         if firsts is not None:
             destroyed += f_remains & g_remains
-        # Without branches: an edge that does not lose is overwritten.
+        # Without branches: the next edge overwrites an edge that loses nothing.
         lost[listed] = f
         listed += np.uintp(f_loses)
         lost[listed] = g
@@ -109,9 +109,9 @@ class Scratch(NamedTuple):
     lost: NDArray[np.uint32]
     """[threads, 2 × widest or more] the edges that lose a triangle."""
     losses: NDArray[np.uint32]
-    """[threads, owners, any length] the same, for each owner."""
+    """[threads, owners, any length] the edges that lose a triangle, in one list for each owner."""
     fill: NDArray[np.uint64]
-    """[threads, owners or more] lengths of these lists."""
+    """[threads, owners or more] lengths of the lists in `losses`."""
 
 
 @cached_njit
@@ -200,7 +200,7 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed
         for thread in range(losses.shape[0]):
             loss = losses[thread, owner]
             for i in range(np.uintp(fill[thread, owner])):
-                # Beyond the list there are earlier numbers, which are as good to fetch as any.
+                # Beyond the end of the list are edges of earlier passes, whose prefetch does no harm.
                 prefetch(count, loss[i + np.uintp(COUNTS_AHEAD)])
                 e = loss[i]
                 c = count[e]
@@ -271,21 +271,22 @@ class Cascade:
         self.after_round: Callable[[IntArray], Adjacency] | None = None
         """Takes the edges that a round removed, and returns the rows for the next round."""
         self.firsts: IntArray | None = None
-        """[edges] if it is set, `run` stores the number of triangles that the removal of each edge destroys: those in
-        which no other edge is removed before it. Edges that `run` returns are then in order of their removal, those of
-        one round by number.
+        """[edges] if it is set, `run` stores in it the number of triangles that the removal of each edge destroys:
+        those in which no other edge is removed before this edge. `run` then returns the edges in the order of their
+        removal, and the edges of one round by number.
         """
 
     def run(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> tuple[IntArray, int]:
-        """Remove the edges of `frontier`, whose counts are ≥ 0, and all edges that lose their support by it.
+        """Remove the edges of `frontier`, whose counts are ≥ 0, and all edges that lose their support by this removal.
 
         Lowers the `count` int32 [edges] of each edge that loses a triangle, and removes each edge whose count drops
         below `threshold[band[e]]`, or `threshold[0]` without a band; the count of a removed edge is GONE. A triangle
         counts for e only if its other edges are in a higher `band` int32 [edges] or remain in e's band, and the removal
-        of e lowers only counts of edges in e's band. `rows` are those of the remaining edges or more. Reads the shorter
-        row of each removed edge and two states for each triangle. Returns the removed edges and the number of rounds.
+        of e lowers only counts of edges in e's band. `rows` contain the remaining edges, and may contain removed edges.
+        Reads the shorter row of each removed edge and two states for each triangle. Returns the removed edges and the
+        number of rounds.
         """
         removed = []
         rounds = 0
@@ -301,7 +302,7 @@ class Cascade:
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
     def enter(self, edges: IntArray, state: NDArray[np.int8]) -> IntArray:
-        """The frontier of `edges`, sorted by high endpoint; changes their `state`. All threads sort a large one."""
+        """Sort `edges` by high endpoint to a frontier, and set their `state`. All threads sort a large frontier."""
         if _is_large(self.low, edges):
             set_to(state, edges, IN_FRONTIER)
             return by_key(self.high, edges, self._vertices)
@@ -330,7 +331,7 @@ class Cascade:
         threshold: IntArray,
         band: IntArray | None = None,
     ) -> None:
-        """Remove the edges of the `frontier`, as `enter` gave it."""
+        """Remove the edges of the `frontier`, which is a result of `enter`."""
         self.begin()
         done = False
         while not done:

@@ -1,12 +1,12 @@
 """Removal of all edges with fewer triangles than a threshold, where each of several workers removes a share of a pass.
 
-Each worker has all edges. In a pass it lists how much the removal of its share lowers which counts; the sums over all
-workers are then subtracted from the counts, which are the same everywhere. All methods give the same on all workers if
-their arguments are the same, for any number of threads.
+Each worker has all edges. In a pass a worker computes by how much the removal of its share lowers each count. The sums
+over all workers are then subtracted from the counts, so all workers have the same counts. Methods with the same
+arguments have the same results on all workers, for any number of threads.
 
-Workers send each other by how much counts are lowered. Lowered counts are negative entries of an array over all edges.
-Few of them are packed as a list of edges, many as one bit for each edge of a range; then follows the amount of each, in
-one byte if all amounts are below 256.
+Workers send each other the amounts by which counts are lowered. On a worker, amounts are negative entries of an array
+over all edges. A packet of few amounts has a list of edges, a packet of many amounts one bit for each edge of a range.
+Then the amounts follow, in one byte each if all are below 256.
 
 Loops index with unsigned numbers: Numba tests whether each signed index is negative, which takes up to half the time.
 """
@@ -30,7 +30,7 @@ from .cascade import REMOVED, Cascade, set_to
 from .live_edges import Live, LiveRows, below, not_removed
 
 DENSE = 16
-"""Lowered counts are sent as bits for all edges if at least one in so many is expected to be lowered."""
+"""Lowered counts are sent as bits for all edges if at least one edge in this many is expected to be lowered."""
 
 
 @cached_njit(inline="always")
@@ -40,9 +40,10 @@ def _weight(edge):
 
 @cached_njit(parallel=True)
 def _write_bits(delta, first, cuts, words, amounts, found, most, sums):
-    """A bit for each lowered count of a range, and the amounts at the beginning of each part; clears `delta`.
+    """Write a bit for each lowered count of a range to `words`, and the amounts to `amounts`, and clear `delta`.
 
-    Parts begin at multiples of 64. The range begins at edge `first`.
+    The range begins at edge `first`. Its parts begin at multiples of 64. The amounts of a part are at the beginning of
+    the part; `found` is where they end, `most` the largest amount, and `sums` the weighted sum.
     """
     for part in prange(found.size):
         to = np.uint64(cuts[part])
@@ -70,7 +71,7 @@ def _write_bits(delta, first, cuts, words, amounts, found, most, sums):
 
 @cached_njit(parallel=True)
 def _write_list(delta, edges, cuts, amounts, most, sums):
-    """The amounts of distinct edges; clears their entries of `delta`."""
+    """Write the amounts of distinct edges, and clear the entries of these edges in `delta`."""
     for part in prange(sums.size):
         least = np.int32(0)
         total = np.uint64(0)
@@ -133,7 +134,7 @@ class Changes:
     def __init__(self, count: IntArray, amounts: IntArray) -> None:
         self.count = count
         self.delta = -amounts
-        """[edges] what is lowered so far, as numbers below 0."""
+        """[edges] by how much each count is lowered so far, as a number ≤ 0."""
         self._dense = True
         self._lowered = amounts[:0]
         """The edges whose entries of `delta` are not 0, ascending, unless `_dense`."""
@@ -164,7 +165,7 @@ class Changes:
 
 
 def pack_range(delta: IntArray, first: int, stop: int) -> tuple[Words, int]:
-    """The lowered counts of edges `first` … `stop` - 1, and their weighted sum (see `kernels.filters.Changes`).
+    """The packet of lowered counts of edges `first` … `stop` - 1, and the weighted sum; see `kernels.filters.Changes`.
 
     Clears these entries of `delta` [edges].
     """
@@ -181,7 +182,7 @@ def pack_range(delta: IntArray, first: int, stop: int) -> tuple[Words, int]:
 
 
 def pack_list(delta: IntArray, edges: IntArray) -> tuple[Words, int]:
-    """The lowered counts of distinct `edges`, and their weighted sum; clears their entries of `delta`."""
+    """The packet of lowered counts of distinct `edges`, and their weighted sum. Clears their entries of `delta`."""
     cuts, amounts = even_cuts(len(edges)), np.empty(len(edges), np.int32)
     most, sums = np.zeros(len(cuts) - 1, np.int64), np.zeros(len(cuts) - 1, np.uint64)
     _write_list(delta, edges, cuts, amounts, most, sums)
@@ -206,9 +207,9 @@ def _joined(places: Words, amounts: NDArray[Any], dense: bool) -> Words:
 
 
 def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[IntArray, int]:
-    """Lower `values` [edges] by packed amounts; a packed range begins at edge `first`.
+    """Lower `values` [edges] by the amounts of a packet. If the packet is of a range, the range begins at edge `first`.
 
-    Gives the edges whose values fall below the threshold, and the weighted sum of the amounts. Raises ValueError for
+    Returns the edges whose values fall below the threshold, and the weighted sum of the amounts. Raises ValueError for
     words that are no packet of these edges.
     """
     dense, width, size, places, words = Packet.of(owned(packed), first, len(values))
@@ -232,7 +233,7 @@ def lower(packed: Words, first: int, values: IntArray, threshold: int) -> tuple[
 
 
 def owned(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, copied if it cannot be written to: kernels would be compiled again for such arrays."""
+    """The array, copied if it is read-only, since Numba would compile kernels again for read-only arrays."""
     return array if array.flags.writeable else array.copy()
 
 
@@ -247,7 +248,9 @@ RENUMBER_AT = 0.7
 
 @cached_njit(parallel=True)
 def _survey(count, cuts, histogram, sums, digests, least):
-    """Sums, digests and least of the counts of the edges that are left, and how often each count occurs, by thread."""
+    """For each thread's part of the edges that are left: the sum, the digest and the least of their counts, and how
+    often each count occurs.
+    """
     for part in prange(sums.size):
         total = np.int64(0)
         digest = np.uint64(0)
@@ -282,7 +285,7 @@ class Filtering(Changes):
         self._live = Live(topology.edges)
         self._frontier: IntArray = np.zeros(0, np.int32)
         self._work: LongArray = np.zeros(0, np.int64)
-        """[frontier] the work of the edges up to each."""
+        """[frontier] prefix sums of the work of its edges."""
 
     def survey(self, threshold: int) -> Survey:
         """See `kernels.filters.Filtering`."""
@@ -303,7 +306,7 @@ class Filtering(Changes):
         return self._enter(below(self._live, self.count, threshold)[0])
 
     def _enter(self, frontier: IntArray) -> Frontier:
-        """Make these edges the frontier, in the order in which they are divided."""
+        """Make these edges the frontier, in the order in which `remove_share` divides it."""
         self._frontier = self._cascade.enter(np.sort(frontier), self._state)
         self._work = np.cumsum(take(self.count, self._frontier) + np.int64(EDGE_WORK))
         edges = len(frontier)
@@ -330,7 +333,7 @@ class Filtering(Changes):
         return int(take(self._destroyed, share).sum(dtype=np.int64))
 
     def _lower(self, share: IntArray) -> IntArray:
-        """Add to `delta` what the removal of edges lowers. Returns the edges that it lowers."""
+        """Lower `delta` of the edges that lose triangles by the removal of `share`. Returns these edges."""
         cascade, none = self._cascade, share[:0]
         cascade.begin()
         done = False

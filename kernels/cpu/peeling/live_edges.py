@@ -54,7 +54,7 @@ class Live:
         """[edges] if it is set, `below` stores the counts of the remaining edges in it."""
 
     def share_out(self) -> None:
-        """Make the runs equally long. Edges of one run may go long before those of another."""
+        """Make the runs equally long again, since one run may lose its edges long before another."""
         self.live = join([self.live[a:b] for a, b in zip(self.first, self.stop, strict=True)])
         self._cut(len(self.live))
 
@@ -86,11 +86,11 @@ def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
 
 
 CLEAN_AT = 16
-"""Rows are cleaned when more than one in so many remaining edges has been removed since the last time."""
+"""Rows are cleaned when the edges removed since the last time are more than the remaining edges divided by this."""
 STALE = 8
-"""A row is cleaned if more than one in so many of its entries is removed."""
+"""A row is cleaned if more than one in this many of its entries is removed."""
 PARTS = 16
-"""Parts of the rows for each thread. They differ in the number of stale rows."""
+"""Parts of the rows for each thread: several, as they differ in the number of stale rows."""
 PACK_AT = 0.5
 """Rows are packed, so that they lie close together, when less than this share of their memory is in use."""
 
@@ -142,7 +142,7 @@ class LiveRows:
         self._waiting = 0
 
     def remove(self, edges: IntArray, left: int) -> Adjacency:
-        """Note that `edges` are removed, and `left` edges remain. Returns the rows, cleaned if it is time."""
+        """Record that `edges` are removed, and that `left` edges remain. Returns the rows, cleaned if this pays."""
         self._pending.append(edges)
         self._waiting += len(edges)
         if left < PACK_AT * self._in_memory:

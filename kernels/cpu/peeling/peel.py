@@ -69,7 +69,7 @@ class Peeling:
 
 
 class RecordedPeeling(Peeling):
-    """A peeling that records of each edge two numbers of triangles."""
+    """A peeling that records two numbers of triangles for each edge that it removes."""
 
     def __init__(self, topology: Topology, count: IntArray) -> None:
         super().__init__(topology, count)

@@ -1,8 +1,8 @@
-"""λ after a batch of insertions and deletions: counts of an order of peeling, and their change.
+"""λ after a batch of insertions and deletions: updates an order of peeling and its counts of triangles.
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.cpu.arrays`, `kernels.cpu.adjacency` and Numba. Start with
-`merging`, which has the state that the others change, then `descent` (deletions) and `replay` (insertions).
-`tasks.update` calls these functions, in this order. `levels` and `standing` have the parts of `replay`, and `triangles`
+`merging`, which has the state that the other modules change, then `descent` (deletions) and `replay` (insertions).
+`tasks.update` calls these functions in this order. `levels` and `standing` contain parts of `replay`; `triangles` finds
 the triangles that a batch destroys.
 """
 

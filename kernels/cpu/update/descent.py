@@ -1,12 +1,13 @@
-"""Deletions: λ is an upper bound, and edges that lost triangles descend to the new λ.
+"""Deletions: the old λ is an upper bound of the new λ, and edges that lost triangles descend to the new λ.
 
-An edge whose triangles at its level are fewer than its level drops to the h-index of its triangles, as in Lü et al.
-("The H-index of a network node and its relation to degree and coreness", 2016) and Sariyüce et al. (PVLDB 2018), and
-tells the edges whose level is between its old and its new one. Only edges that drop are enumerated.
+An edge that has fewer triangles at its level than its level drops to the h-index of its triangles, as in Lü et al.
+("The H-index of a network node and its relation to degree and coreness", 2016) and Sariyüce et al. (PVLDB 2018). It
+then lowers the counts of the edges whose level is between its old and its new level. Only the triangles of edges that
+drop are enumerated.
 
-The edges that must drop do so in blocks. All edges of a block find their new levels from the levels before the block,
-in parallel, and then take their triangles from the counts of other edges. Blocks do not depend on the number of
-threads, nor do the new levels.
+Edges drop in blocks. All edges of a block compute their new levels in parallel from the levels before the block, and
+then take their triangles from the counts of other edges. Neither the blocks nor the new levels depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from .merging import KEPT, Union, sparse_zeros
 from .triangles import triangles_of
 
 ROOM = 1 << 20
-"""Triangles for which a block has room, unless one edge may have more."""
+"""Capacity of a block in triangles, unless one edge may have more."""
 ALONE = 1 << 13
 """A block that has at most this many triangles is processed in one thread."""
 CHUNK = 8
 """Edges that a thread takes at a time."""
 IN_BLOCK = np.int64(1 << 31)
-"""Set in the keys of the edges of a block. No time is as large."""
+"""This bit is set in the keys of the edges of a block. All times are smaller."""
 PART = 1 << 12
 """Destroyed triangles that a thread takes at a time."""
 
 
 @cached_njit(parallel=True)
 def _lose_triangles(triples, mark, key, count, remainder, change, queue, waiting):
-    """Take the destroyed triangles from the counts, and queue the edges whose level is now too high."""
+    """Subtract the destroyed triangles from the counts, and queue the edges whose level is now too high."""
     for part in prange((triples.shape[0] + PART - 1) // PART):
         for i in range(part * PART, min((part + 1) * PART, triples.shape[0])):
             least = min(key[triples[i, 0]], key[triples[i, 1]], key[triples[i, 2]])
@@ -46,14 +47,14 @@ def _lose_triangles(triples, mark, key, count, remainder, change, queue, waiting
                 level = key[x] >> KEY_BITS
                 if key[x] == least:
                     fetch_add(remainder, x, np.int32(-1))
-                # Of all that lower the count, one sees it at the level: that one queues the edge.
+                # Exactly one of the threads that lower the count sees it equal to the level: this one queues the edge.
                 if level == least >> KEY_BITS and fetch_add(count, x, np.int32(-1)) == level:
                     queue[fetch_add(waiting, 0, np.int64(1))] = x
 
 
 @cached_njit
 def _drop_some(start, stop, thread, block, ends, rows, key, found, level):
-    """Find the triangles of some edges of the block, and the level to which each drops."""
+    """Find the triangles of some edges of the block, and the level to which each of these edges drops."""
     low, high = borrowed(ends[0]), borrowed(ends[1])
     begin, length = borrowed(rows[0]), borrowed(rows[1])
     neighbour, edge = borrowed(rows[2]), borrowed(rows[3])
@@ -98,7 +99,7 @@ def _drop_some(start, stop, thread, block, ends, rows, key, found, level):
 
 @cached_njit
 def _settle_some(start, stop, block, slot, key, after, found, count, remainder, queue, waiting):
-    """Write the counts of some edges of the block, and take their triangles from the counts of edges outside."""
+    """Write the counts of some edges of the block, and subtract their triangles from the counts of edges outside."""
     pairs, keys, place = borrowed(found[0]), borrowed(found[1]), borrowed(found[3])
     slot, after = borrowed(slot), borrowed(after)
     for i in range(start, stop):
@@ -161,7 +162,7 @@ def _settle(block, slot, key, after, cursor, found, count, remainder, queue, wai
 
 @cached_njit
 def _open_block(members, ends, length, slot, key, most):
-    """Take the first members into the block, whose triangles are at most `most`. Returns how many, at least one."""
+    """Open a block of the first `members`, with at most `most` triangles or one member. Returns their number."""
     low, high = ends
     room = 0
     for i in range(members.size):
@@ -176,7 +177,7 @@ def _open_block(members, ends, length, slot, key, most):
 
 @cached_njit
 def _assign(level, place, level_ends, after):
-    """The new keys: each edge goes to the end of its new level. Returns the triangles looked at."""
+    """Write the new keys: each edge goes to the end of its new level. Returns the number of triangles looked at."""
     looked = 0
     for i in range(level.size):
         after[i] = (level[i] << KEY_BITS) | level_ends[level[i]]
@@ -193,7 +194,9 @@ def _close_block(block, key, after):
 
 @cached_njit
 def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level_ends, found, most, alone):
-    """Drop queued edges in this thread until none is left, or they have too many triangles. Returns those looked at."""
+    """Drop queued edges in this thread, until none is left or their triangles are too many for one thread or exceed
+    `most`. Returns the number of triangles looked at.
+    """
     low, high = ends
     length = rows[1]
     used, place = found[2], found[3]
@@ -218,9 +221,9 @@ def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level
 
 
 class Descent:
-    """Scratch memory for the deletions of one update, which may be in several steps: 8 bytes an edge of `union`.
+    """Deletions of one update, in one or several calls of `remove`. Takes 8 bytes of scratch memory an edge of `union`.
 
-    `rows` are the rows of all edges of `union`. `ends` int64 [levels] are the times at which each level ends.
+    `rows` are the rows of all edges of `union`. `ends` int64 [levels] is one more than the last time of each level.
     """
 
     def __init__(self, union: Union, rows: Adjacency, ends: LongArray) -> None:
@@ -235,12 +238,12 @@ class Descent:
         self._found = *found, self._used, self._place, np.zeros((threads, len(ends) + 1), np.int32)
 
     def remove(self, gone: IntArray, triples: IntArray, most: int, in_one_thread: bool = True) -> int:
-        """Bring the order to the edges without those that are `gone`; changes the arrays of `union`, and `ends`.
+        """Update the order and the counts for the removal of the edges `gone`. Changes arrays of `union`, and `ends`.
 
-        `gone` are removed edges of `union`. Others may go in a later step: they stand until then, and only their own
-        counts are not kept. `triples` are the triangles that are destroyed now. An edge that drops goes to the end of
-        its new level. Returns the number of triangles looked at, and stops when it exceeds `most`. Without
-        `in_one_thread` all threads do small steps, too.
+        `gone` are removed edges of `union`. Other removed edges may go in a later call: until then they count as
+        present, except that their own counts are not kept. `triples` are the triangles that are destroyed now. An edge
+        that drops goes to the end of its new level. Returns the number of triangles looked at, and stops when this
+        number exceeds `most`. If `in_one_thread` is false, all threads share small steps as well.
         """
         union, ends, queue, slot, used = self._union, self._ends, self._queue, self._slot, self._used
         pairs, lists, found = self._pairs, self._lists, self._found

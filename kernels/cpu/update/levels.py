@@ -1,13 +1,13 @@
 """The steps of a replay that one thread runs: begin a level, let edges stand, and let edges fall.
 
 An edge *falls early* if it stands when a level begins and has no more triangles than the level: it falls before all
-other edges of the level. If it fell later, it would keep triangles in which no edge stays.
+other edges of the level. If the edge fell later, it would keep triangles alive of which no edge stays above the level.
 
-A level is replayed in *parts*, by time, where many of its edges would stand at once. Edges fall early before each part,
-so that fewer edges stand.
+If too many edges of a level would stand at once, the level is replayed in *parts*, which are ranges of times. Edges
+fall early before each part, so that fewer edges stand.
 
-The key of an edge that falls early is below all keys of the part that follows. Its place in the order is known once the
-replay is done.
+The key of an edge that fell early is below all keys of the part that follows, but not unique. When the replay is done,
+`place_early` gives the edge a time of its own.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from .standing import (
 )
 
 ROOM = 1 << 20
-"""Triangles of edges that begin to stand at once, unless one edge may have more."""
+"""Maximum entries of the lists that are made in one block, unless one edge alone may take more."""
 PARTS = 4
-"""A part of a level in which too many edges would stand is cut into so many. One with few is followed by a longer one.
+"""A part in which too many edges would stand is shortened by this factor. After a part in which few edges began to
+stand, the next part is twice as long.
 """
 (
     STEP,
@@ -62,27 +63,30 @@ PARTS = 4
     LOOKED_BEFORE,
     SIZES,
 ) = range(9, 31)
-"""Further places in `size`: the next step; the edges that stood or stand, those that stand, and those that have lists;
-the chosen edges in `visited`; the end of the block of edges that get lists next, and the entries that these may take;
-triangles that the first thread looked at; ALONE and FEW, or less; the triangles with those of edges that are about to
-stand, if they are too many; the triangles of edges that began to stand at the level, and in the part of the level, and
-the most of a part or less; the times of a part, 0 for a whole level, and the least; entries of lists before the part;
-the edges that fell early, and those of them that did before the level; the edges in the rows, and the triangles looked
-at when they were last counted.
+"""Further indices in `size`. STEP is the next step; STOOD, STANDING and LISTED are the number of places given, of edges
+that stand, and of places with lists; VISITED is the length of `visited`; BLOCK_STOP is the end of the places that get
+lists next, ENTRIES_OF_BLOCK what these lists may take; LOOKED are the triangles that the first thread looked at;
+MOST_ALONE and MOST_FEW are ALONE and FEW of `replay`, or less; EXPECTED is the result of `with_triangles_of`; AT_LEVEL
+and IN_PART are the triangles of edges that began to stand at the level and in its part; MOST_IN_PART is a lower bound
+of `most_in_part`; LENGTH is the number of times of a part, 0 for a whole level, LEAST_LENGTH its minimum; USED_BEFORE
+are the entries of lists before the part; EARLY and EARLY_BEFORE are the edges that fell early, in all and before the
+level; IN_ROWS and LOOKED_BEFORE are the edges in the rows and the triangles looked at when rows were last compacted.
 """
 
 
 @cached_njit
 def most_in_part(run):
-    """Most triangles of edges that begin to stand in a part of a level. Each part visits all edges that stood."""
+    """The most triangles that edges which begin to stand in one part of a level may have: at least STOOD, since each
+    part visits all places.
+    """
     size = run.size
     return max(size[MOST_IN_PART], size[STOOD])
 
 
 @cached_njit
 def open_level(run):
-    """Go on to the next part of the level, or to the next level at which triangles are due or edges fall. Keeps all
-    counts of before the level, and queues the edges that fall early.
+    """Go on to the next part of the level, or to the next level at which triangles are due or edges fall. Copies `left`
+    to `before` at the start of a level, and queues the edges that fall early.
     """
     queue, size = run.queue, run.size
     due, left, before = run.due, run.left, run.before
@@ -113,7 +117,7 @@ def open_level(run):
 
 @cached_njit
 def set_end(run):
-    """The key at which the present part of the level ends: that of the next level for the last part."""
+    """Set the key at which the present part of the level ends. The last part ends with the level."""
     size, level_ends = run.size, run.level_ends
     level = size[LEVEL]
     last = (size[FROM] & PLACE) + size[LENGTH]
@@ -125,9 +129,10 @@ def set_end(run):
 
 @cached_njit
 def shorten(run):
-    """Cut the part of the level, and have its edges no longer stand. False if it is too short.
+    """Shorten the present part of the level, and give the edges that began to stand in the part their old keys again.
 
-    No edge may have fallen in the part, and no triangle ended.
+    Returns False, and changes nothing, if the part would be too short. No edge may have fallen in the part, and no
+    triangle ended.
     """
     gains, touched, size, level_ends = run.gains, run.touched, run.size, run.level_ends
     level, key, member, old = size[LEVEL], run.key, run.member, run.old
@@ -152,7 +157,7 @@ def shorten(run):
 
 @cached_njit
 def find_due(run):
-    """The places with triangles that are due at the level."""
+    """Write the places with triangles that are due at the level to `visited`."""
     visited, size = run.visited, run.size
     due = run.due
     found = 0
@@ -165,7 +170,7 @@ def find_due(run):
 
 @cached_njit
 def stand(edges, run):
-    """Have edges stand at the next places."""
+    """Give the next places to edges that begin to stand."""
     size = run.size
     key, member, old, falls = run.key, run.member, run.old, run.falls
     place = size[STOOD]
@@ -181,7 +186,7 @@ def stand(edges, run):
 
 @cached_njit
 def open_block(run):
-    """The next places whose triangles are to be listed together, and the entries that these may take."""
+    """Choose the next places whose triangles are listed together, and compute how many entries these may take."""
     size = run.size
     low, high, length, member = run.low, run.high, run.length, run.member
     place = size[LISTED]
@@ -197,7 +202,7 @@ def open_block(run):
 
 @cached_njit
 def open_fall(run):
-    """Mark the edges that fall at once, which are in `visited`. Returns the entries of their lists."""
+    """Mark the edges at the places in `visited`, which fall at once. Returns the number of entries of their lists."""
     visited, size = run.visited, run.size
     bounds, falls = run.bounds, run.falls
     entries = 0
@@ -209,10 +214,10 @@ def open_fall(run):
 
 @cached_njit
 def close_fall(least, run):
-    """Edges that fell just before the key `least` go to the list of those that fell early, or, if this is the end of
-    the level, to the end of the level.
+    """Give keys to the edges at the places in `visited`, which fell just before the key `least`, in order of places.
 
-    Their order is that of their places.
+    If `least` is of the level, the edges fell early and are appended to `early`. Otherwise they get the next times at
+    the end of the level.
     """
     visited, size, level_ends = run.visited, run.size, run.level_ends
     key, member, due, left, falls, list_early = run.key, run.member, run.due, run.left, run.falls, run.early
@@ -234,7 +239,7 @@ def close_fall(least, run):
 
 @cached_njit
 def close_falls(run):
-    """Keep the gains from edges that fell, so that those of the next part of the level are apart from them."""
+    """Add the gains from edges that fell to the counts, so that they do not mix with the gains of the next part."""
     size = run.size
     keep_gains_some(0, size[TOUCHED], run)
     size[TOUCHED] = 0
@@ -242,7 +247,7 @@ def close_falls(run):
 
 @cached_njit
 def undo_early(run):
-    """Have the edges stand again that fell early at the level at which the replay stops."""
+    """Make the edges stand again that fell early at the present level, since the replay stops at this level."""
     size = run.size
     key, member, early = run.key, run.member, run.early
     for i in range(size[EARLY_BEFORE], size[EARLY]):
@@ -258,7 +263,7 @@ def _make_room(key, first, time):
             continue
         own = key[e] & PLACE
         low, high = first[level], first[level + 1]
-        if time[high - 1] <= own:  # as for most: edges mostly fall early when a level opens
+        if time[high - 1] <= own:  # true for most edges, since edges mostly fall early when a level opens
             low = high
         while low < high:
             middle = (low + high) // 2
@@ -270,7 +275,7 @@ def _make_room(key, first, time):
 
 
 def place_early(key: LongArray, edges: IntArray) -> None:
-    """Give edges that fell early, in this order, their times. Later times of their levels grow."""
+    """Give the edges that fell early, in this order, times of their own. Later times of their levels grow."""
     if not len(edges):
         return
     next_key = key[edges] + 1  # ascending
@@ -282,7 +287,7 @@ def place_early(key: LongArray, edges: IntArray) -> None:
 
 @cached_njit
 def triangles_of(edges, run):
-    """The triangles of edges in their levels."""
+    """The sum of `Union.count` of some edges."""
     triangles, found = run.triangles, np.int64(0)
     for x in edges:
         found += triangles[x]
@@ -291,8 +296,8 @@ def triangles_of(edges, run):
 
 @cached_njit
 def with_triangles_of(own, looked, most, most_here, run):
-    """The triangles that are looked at, after `looked`, once edges with `own` triangles stand, if they are more than
-    `most`, or those of all edges that began to stand at the level more than `most_here`; else 0.
+    """Add `own` to AT_LEVEL, the triangles of edges that began to stand at the level. Returns `looked` + `own` if this
+    exceeds `most` or if AT_LEVEL exceeds `most_here`; else 0. `own` are the triangles of edges that are about to stand.
     """
     size = run.size
     size[AT_LEVEL] += own

@@ -1,7 +1,7 @@
 """Merging a batch of edges into sorted edges, and leaving the removed ones out again.
 
-An update works on the *union*: all edges before the batch and all added ones, sorted by (low, high). All passes run in
-parallel over blocks and read and write each array once, in order. Few edges are searched for among many others.
+An update works on the *union*: all edges before the batch and all added edges, sorted by (low, high). All passes run in
+parallel over blocks, and read and write each array once, in order. Binary search is used if one set of edges is small.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from ...runtime.cache import cached_njit
 from ..arrays.indexing import count_below, nonzero
 
 FEW = 16
-"""Edges are searched for one by one if the others are this many times as many; else both are merged."""
+"""If one set has more than this many times as many edges as another, the edges of the smaller set are searched for one
+by one; otherwise both sets are merged.
+"""
 
 
 @cached_njit
@@ -66,8 +68,8 @@ def _among(low, high, other_low, other_high, found):
 def among(edges: Topology, others: Topology) -> AnyArray:
     """Whether each edge is among the others, bool [edges].
 
-    Merges blocks of `edges` with the others: reads each array once. If there are few of one kind, each of them is
-    searched for.
+    Merges blocks of `edges` with `others`, and so reads each array once. If one of both is small, each of its edges is
+    searched for in the other.
     """
     found = np.zeros(edges.edges, np.bool_)
     if not edges.edges or not others.edges:
@@ -97,14 +99,14 @@ def mark_ends(edges: Topology, left_out: AnyArray, marked: AnyArray) -> None:
 
 
 LARGE = 1 << 22
-"""Bytes from which on NumPy asks for huge pages."""
+"""NumPy asks for huge pages for arrays of at least this many bytes."""
 
 
 def sparse_zeros(count: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros, of which few are read or written, at places far from each other.
+    """An array of zeros of which few entries are read or written, far from each other.
 
-    Takes memory in small pages, only where entries are used. NumPy's arrays are in huge pages where the system has
-    them: then each entry may take 2 MiB, which are cleared first.
+    Takes memory in small pages, only where entries are used. NumPy's arrays use huge pages if the system has them: then
+    the first access to an entry may take 2 MiB, which the system clears first.
     """
     kind = np.dtype(dtype)
     size = count * kind.itemsize
@@ -133,16 +135,18 @@ class Union:
     """[edges] uint8, KEPT, REMOVED or ADDED."""
 
     key: LongArray
-    """[edges] level and time; -1 for removed edges, once they are, and for added edges, until they fall."""
+    """[edges] level and time; see `graph.KEY_BITS`. -1 for removed edges after their removal, and for added edges
+    before they stand; see `standing` for the keys of standing edges.
+    """
 
     count: IntArray
-    """[edges] triangles whose other edges have at least the edge's level."""
+    """[edges] triangles whose other edges both have at least the edge's level."""
 
     remainder: IntArray
-    """[edges] triangles whose other edges are later."""
+    """[edges] triangles whose other edges both are later in the order."""
 
     change: IntArray
-    """[edges] triangles gained less those lost."""
+    """[edges] triangles gained less triangles lost."""
 
     removed: IntArray
     """Numbers of the removed edges, ascending."""
@@ -153,7 +157,7 @@ class Union:
 
 @cached_njit(parallel=True)
 def _merge(old, new, added, low, high, mark, key, count, remainder, removed):
-    """`old` are low, high, λ, time, count and remainder; `new` are low and high."""
+    """Merge the edges `old` (low, high, λ, time, count, remainder) with the edges `new` (low, high)."""
     for block in prange((low.size + BLOCK - 1) // BLOCK):
         start = block * BLOCK
         a = count_below(added, start)
@@ -179,7 +183,9 @@ def _merge(old, new, added, low, high, mark, key, count, remainder, removed):
 def merge(
     edges: Topology, order: tuple[IntArray, IntArray, IntArray, IntArray], removed: AnyArray, added: Topology
 ) -> Union:
-    """The union of `edges` and `added`. `order` are λ, time, count and remainder, `removed` bool, all [edges]."""
+    """The union of `edges` and `added`. `order` is (λ, time, count, remainder), each int32 [edges]. `removed` bool
+    [edges] marks the edges to remove.
+    """
     found = (rows_before(edges, added) + np.arange(added.edges)).astype(np.int32)
     total = edges.edges + added.edges
     low, high, count, remainder = (np.empty(total, np.int32) for _ in range(4))
@@ -258,9 +264,10 @@ def _leave_out(union, removed, old_level, low, high, level, time, count, remaind
 def leave_out(
     union: Union, old_level: IntArray
 ) -> tuple[Topology, tuple[IntArray, IntArray, IntArray, IntArray], IntArray, AnyArray, IntArray]:
-    """The edges without the removed ones: edges, (λ, time, count, remainder), origin, changed, change of supports.
+    """The union without the removed edges. `old_level` int32 [edges before the batch] are the levels before the batch.
 
-    `old_level` int32 are the levels before the batch.
+    Returns the edges, their (λ, time, count, remainder), origin int32: the edge's number before the batch or -1 if it
+    was added, changed bool: whether the edge was added or has another level than before, and the change of its support.
     """
     total = union.edges.edges - len(union.removed)
     low, high, level, time, count, remainder, origin, change = (np.empty(total, np.int32) for _ in range(8))
@@ -297,11 +304,11 @@ def _values_since(before, origin, changed, change, support, touched, differ):
 def values_since(
     before: IntArray, origin: IntArray, changed: AnyArray, change: IntArray
 ) -> tuple[IntArray, AnyArray, int]:
-    """What an update did to the values of edges: support int32 [edges], touched bool [edges], and a number.
+    """The new supports int32 [edges], whether each edge was touched, bool [edges], and the number of edges of both
+    graphs whose λ differs.
 
-    `before` int32 [edges before] are the supports then; `origin`, `changed` and `change` are those of `leave_out`. An
-    edge is touched if it was added, or if its λ or its support differ. The number is that of edges of both graphs whose
-    λ differs.
+    `before` int32 [edges before] are the supports before the batch; `origin`, `changed` and `change` are those of
+    `leave_out`. An edge is touched if it was added, or if its λ or its support differ.
     """
     support, touched = np.empty(len(origin), np.int32), np.empty(len(origin), np.bool_)
     differ = np.empty(-(-len(origin) // BLOCK), np.int64)

@@ -1,24 +1,26 @@
-"""Insertions: the schedule of the last peeling is replayed where it is disturbed.
+"""Insertions: replays the last peeling, and changes its order only where added edges disturb it.
 
-An added edge *stands* from the start, and falls at its new level. Levels are replayed in ascending order:
+The order of the last peeling is the *schedule*. An edge *falls* when the replay peels it, and falls *as scheduled* if
+it falls at its old key. Other edges *stand* until they fall. An added edge stands from the start. Levels are replayed
+in ascending order:
 
-1. Standing edges without more triangles than the level fall *early*, before all others.
-2. An old edge of the level stands if more of its triangles than the level have only edges that are later in the order,
-   or stand. This is found for edges next to standing ones, then for edges next to these, and so on.
-3. At the end of the level, edges fall that stand without enough triangles among the edges above the level. The others
-   have a higher level.
+1. Standing edges that have at most as many triangles as the level fall *early*, before all other edges of the level.
+2. An old edge of the level begins to stand if the number of its triangles whose other edges are later in the order or
+   stand exceeds the level. This is found for edges next to standing edges, then for edges next to these, and so on.
+3. At the end of the level, standing edges fall that have at most as many triangles as the level among the edges that
+   are left. The other standing edges have a higher level.
 
 Other edges fall as scheduled, and only their counts change.
 
-Why it is exact: edges that fall as scheduled have few enough triangles at their time, whatever stands. Edges that stand
-are peeled before the others of a level or after them. The order of peeling makes the search local, as in Zhang and Yu
-("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019).
+Why the result is exact: an edge that falls as scheduled has few enough triangles at its time, whichever edges stand.
+Standing edges are peeled before the other edges of a level or after them. The order of peeling makes the search local,
+as in Zhang and Yu ("Unboundedness and efficiency of truss maintenance in evolving graphs", SIGMOD 2019).
 
-No edge is put back while others of the level, or of the same part of it, are still found to stand. So all steps run in
-parallel. Neither the answer nor the order depends on the number of threads.
+No edge that began to stand falls again before all edges that begin to stand in the level, or in the same part of the
+level, are found. So all steps run in parallel. Neither the answer nor the order depends on the number of threads.
 
-Edges that have fallen stay in the rows, where a search for triangles reads them. They are taken out of the rows once
-they are so many that this costs less than reading them.
+Edges that have fallen stay in the rows, where a search for triangles reads them. They are removed from the rows once
+reading them costs more than the removal.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def _keep_later(begin, length, neighbour, edge, key, least, cuts, cursor, thread
 
 
 def keep_later(rows: Adjacency, key: LongArray, least: int) -> int:
-    """Take the edges out of the rows whose `key` is below `least`, in place. Gives the number of edges left."""
+    """Remove the edges whose `key` is below `least` from the rows, in place. Returns the number of edges left."""
     threads = get_num_threads()
     cuts = cuts_by_entries(rows, PARTS * threads)
     entries = rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
@@ -116,9 +118,9 @@ def keep_later(rows: Adjacency, key: LongArray, least: int) -> int:
 
 
 ENTRIES = 1 << 20
-"""Entries of lists for which there is room at first."""
+"""Initial capacity of the lists, in entries."""
 GROWTH = 4
-"""Lists grow to this many times their room."""
+"""Lists that are full grow by this factor."""
 ALONE = 1 << 13
 """A step over at most this many triangles runs in one thread. Waking the others takes about 100 µs."""
 FEW = 1 << 10
@@ -126,19 +128,19 @@ FEW = 1 << 10
 CHUNK = 8
 """Edges that a thread takes at a time."""
 AT_ONCE = 1 << 20
-"""A level is replayed in parts if edges that would begin to stand at once have more triangles in their levels than
-this, and more than as many edges as stood until then.
+"""A level is replayed in parts if the triangles (`Union.count`) of edges that would begin to stand at once are more
+than this, and more than the edges that stood until then.
 """
 SHORTEST = 1 << 10
-"""Fewest times in a part of a level."""
+"""Minimum number of times in a part of a level."""
 LOOK_FOR_ENTRY = 16
-"""Edges that have fallen are taken out of the rows if they are half of the rows' edges, and after a triangle for every
-so many of these edges was looked at, which takes as long as to take them out.
+"""Fallen edges are removed from the rows if they are more than half of the rows' edges, and if since the last removal
+one triangle was looked at for each LOOK_FOR_ENTRY edges in the rows. This look takes as long as the removal.
 """
 OPEN, FALL_EARLY, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, CLEAN, DONE = range(10)
-"""Steps: open a level or its next part, let edges fall early, announce the due triangles, list those of new standing
-edges, have the queued edges stand, settle the counts, find the edges that fall, and let them fall; or take edges out of
-the rows; or all is done.
+"""Steps: open a level or its next part; let edges fall early; announce the due triangles; list the triangles of new
+standing edges; make the queued edges stand; settle the counts; find the edges that fall; let them fall. CLEAN removes
+fallen edges from the rows. DONE ends the replay.
 """
 
 
@@ -148,11 +150,13 @@ class Replayed(NamedTuple):
     triangles: int
     """Triangles looked at."""
     expected: int = 0
-    """The same with those of its next step, if it stopped because they are too many; else 0."""
+    """If the replay stopped before a step with too many triangles: `triangles` plus those of this step. Else 0."""
     has_room: bool = True
-    """False if it stopped because its lists would take too much memory."""
+    """False if the replay stopped because its lists would take too much memory."""
     stopped_at: int | None = None
-    """The level at which it stopped, of whose edges none has fallen; -1 before all levels. None if it is complete."""
+    """The level at which the replay stopped, before any edge of this level fell; -1 if it stopped before all levels.
+    None if the replay is complete.
+    """
 
 
 PART = 1 << 14
@@ -183,7 +187,7 @@ def _announce(threads, cursor, run):
 
 @cached_njit(parallel=True)
 def _settle(threads, cursor, run):
-    """`end_some` for the visited places, and `count_some` for those that stand since this part of the level."""
+    """Call `end_some` for the visited places, and `count_some` for places given in the present part of the level."""
     visited, first_new, stood = run.size[VISITED], run.size[FIRST_NEW], run.size[STOOD]
     for _ in prange(threads):
         while True:
@@ -219,11 +223,11 @@ def _fall(fallen, threads, cursor, least, run):
 
 @cached_njit
 def _advance(others_looked, most, most_at, run):
-    """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
+    """Run steps in this thread. Returns the first step that is too large for one thread, or DONE when no edge stands.
 
-    Stops also when more than `most` triangles were looked at, or will be, or when the edges that began to stand at a
-    level have more than its entry of `most_at`; `others_looked` are those of other threads. `left_at` [levels] are the
-    edges that are left.
+    Also returns DONE when more than `most` triangles were looked at or will be, or when the edges that began to stand
+    at a level have more triangles than the level's entry of `most_at`. `others_looked` is the number of triangles that
+    other threads looked at.
     """
     lists, queue, visited, size, left_at = run.lists, run.queue, run.visited, run.size, run.left_at
     triangles_left = run.left
@@ -311,13 +315,13 @@ def replay(
     most_at: LongArray,
     in_one_thread: bool = True,
 ) -> Replayed:
-    """Bring the order to the edges with the added ones; changes the arrays of `union`.
+    """Update the order and the counts of `union` for its added edges, in place.
 
-    `ends` int64 [levels] are the times at which each level ends. An edge that stood goes to the end of its new level.
-    Takes edges that have fallen out of `rows`.
+    `ends` int64 [levels] is one more than the last time of each level. An edge that stood goes to the end of its new
+    level, unless it falls early. Removes edges that have fallen from `rows`.
     Stops before more than `most` triangles are looked at, or lists have more than `most_listed` entries of 12 bytes, or
-    edges that begin to stand at a level have more triangles than `most_at` [levels], which may end early.
-    Without `in_one_thread` all threads do small steps, too.
+    edges that begin to stand at a level have more triangles than its entry of `most_at`; levels beyond the end of
+    `most_at` have no limit of their own. If `in_one_thread` is false, all threads share small steps as well.
     """
     total, threads, widest = union.edges.edges, get_num_threads(), rows.widest
     level_ends = np.zeros(max(len(ends), widest) + 2, np.int64)
@@ -397,14 +401,14 @@ def replay(
 
 
 def _end(run: Replay, stopped: bool) -> None:
-    """Place the edges that fell early, but for those of the level at which the replay `stopped`."""
+    """Give times to the edges that fell early. If the replay `stopped` at a level, early edges of it stand again."""
     if stopped:
         undo_early(run)
     place_early(run.key, run.member[run.early[: run.size[EARLY]]])
 
 
 def _grown(lists: AnyArray, used: int, room: int) -> AnyArray:
-    """The lists with room for more entries."""
+    """A copy of the lists with a capacity of `room` entries."""
     more = np.empty((3, room), np.uint32)
     more[:, :used] = lists[:, :used]
     return more

@@ -1,12 +1,12 @@
-"""Edges that stand while a schedule is replayed: added ones, and old ones that do not fall at their old level.
+"""Standing edges of a replay: added edges, and old edges that do not fall as scheduled. See `replay` for these terms.
 
-Standing edges are numbered in the order in which they begin to stand. The number of an edge is its *place*. Each edge
-has a list of its triangles, ascending by the level at which a triangle is *due*: the least old level of its other two
-edges, at which the triangle may end.
+Standing edges are numbered in the order in which they begin to stand. The number of an edge is its *place*. Each
+standing edge has a list of its triangles, sorted by the level at which a triangle is *due*: the lower old level of its
+other two edges. The triangle ends at this level if the edge of this level falls as scheduled.
 
-A triangle with several standing edges is in the lists of all of them. Only the edge that began to stand last has it
-among the triangles that are due later. The other edges have it among those that were due before, and read it there when
-they fall.
+A triangle with several standing edges is in the lists of all of them. The edge that began to stand last has the
+triangle in the second part of its list, with the triangles that are due later. The other standing edges have the
+triangle in the first part of their lists, with the triangles that were due before. They read it when they fall.
 
 Functions whose names end in `some` work on a range of places or edges, in one thread of several.
 """
@@ -22,60 +22,63 @@ from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import borrowed, fetch_add
 
 STANDS = np.int64(1 << 62)
-"""Keys of standing edges are this and their place."""
+"""The key of a standing edge is this plus its place."""
 PLACE = np.int64((1 << KEY_BITS) - 1)
-"""The place in the key of a standing edge."""
+"""Mask of the place in the key of a standing edge, and of the time in the key of another edge."""
 NEVER = np.int32(2**31 - 1)
-"""A level that no edge has: the due level and the count of an edge that has fallen."""
+"""Higher than every level. It is the due level of an edge without further due triangles, and both the due level and the
+number of triangles left of an edge that has fallen.
+"""
 LATER, GAINED = np.int64(1), np.int64(1 << 32)
-"""Gains of an edge that is still to fall as scheduled: a triangle whose other edges are now later, and one whose other
-edges now have at least its level.
+"""Units of `gains` of an edge that is still to fall as scheduled. LATER is one more triangle whose other edges both are
+later in the order, GAINED one more triangle whose other edges both have at least the edge's level.
 """
 JOINING, TOUCHED, USED, FALLING, LEVEL, FROM, TO, FIRST_OF_LEVEL, FIRST_NEW = range(9)
-"""Places in `size`: edges that will stand, edges with gains, entries of lists, edges that will fall; the level; the
-keys at which its present part starts and ends; and the edges that stood before the level, and before the part.
+"""Indices in `size`: the number of edges that will stand, of edges with gains, of entries in the lists, and of edges
+that will fall; the level; the keys at which its present part starts and ends; the number of places given before the
+level, and before the part.
 """
 
 
 class Replay(NamedTuple):
-    """The graph, its order, and the state of a replay. Standing edges have places; see above."""
+    """The graph, its order, and the state of a replay. [places] is the axis of standing edges; see the module."""
 
     low: IntArray
     """[edges]"""
     high: IntArray
     """[edges]"""
     begin: LongArray
-    """This and the following arrays are those of `graph.Adjacency`."""
+    """`begin`, `length`, `neighbour` and `edge` are those of `graph.Adjacency`."""
     length: IntArray
     neighbour: IntArray
     edge: AnyArray
 
     key: LongArray
-    """[edges] This and the following arrays are those of `merging.Union`."""
+    """[edges] `key`, `remainder` and `change` are those of `merging.Union`."""
     triangles: IntArray
-    """`Union.count`."""
+    """[edges] `Union.count`."""
     remainder: IntArray
     change: IntArray
 
     member: IntArray
     """[places] the edge."""
     old: LongArray
-    """[places] its key before it stood."""
+    """[places] the edge's key before it stood."""
     bounds: LongArray
-    """[places, 3] where its list starts, where the triangles that are due begin, and where the list ends."""
+    """[places, 3] in `lists`: the start of the edge's list, of the part that is due later, and the end of the list."""
     due: IntArray
-    """[places] the level at which its next triangles are due."""
+    """[places] the level at which the next triangles of the edge are due."""
     left: IntArray
-    """[places] its triangles."""
+    """[places] the number of the edge's triangles that have not ended."""
     before: IntArray
-    """[places] its count before the part of the level at which it falls or stays."""
+    """[places] the edge's new `Union.count` if it falls at the present level."""
     falls: AnyArray
-    """[places] whether it falls at present."""
+    """[places] whether the edge falls in the present step."""
     early: IntArray
-    """The places of edges that fell early, in this order."""
+    """The places of edges that fell early, in the order in which they fell."""
 
     lists: AnyArray
-    """[3, any length] the other edges of the triangles of standing edges, and the levels at which these are due."""
+    """[3, any length] for each triangle of a standing edge the other two edges, and the level at which it is due."""
     gains: LongArray
     """[edges] see LATER and GAINED."""
     queue: IntArray
@@ -83,25 +86,26 @@ class Replay(NamedTuple):
     touched: IntArray
     """Edges with gains."""
     visited: IntArray
-    """The places of a step."""
+    """The places that the present step visits."""
     size: LongArray
-    """Lengths of lists and other numbers; see JOINING, and `levels` for further ones."""
+    """Lengths of lists and other numbers; see JOINING, and STEP in `levels`."""
     level_ends: LongArray
-    """[levels] the times at which each level ends."""
+    """[levels] one more than the last time of each level."""
     left_at: LongArray
-    """[levels] the edges that are left at each level."""
+    """[levels] the number of old edges that are left when the level begins."""
 
     to_f: AnyArray
-    """[threads, widest + 1] scratch memory for the other two edges of triangles."""
+    """[threads, widest + 1] `to_f` and `to_g` are scratch memory for the other two edges of triangles."""
     to_g: AnyArray
     due_of: LongArray
-    """[threads, any length] scratch memory for the levels at which they are due."""
+    """[threads, any length] scratch memory for the levels at which these triangles are due."""
     ends: LongArray
+    """[threads, any length] scratch memory to sort the triangles by these levels."""
 
 
 @cached_njit
 def _search_alive(neighbour, edge, a, a_stop, b, b_stop, key, least, to_f, to_g):
-    """As `search_shorter`, only for triangles whose other edges have at least the key `least`."""
+    """As `search_shorter`, but finds only triangles whose other two edges have at least the key `least`."""
     hits = 0
     b = np.uintp(b)
     b_stop = np.uintp(b_stop)
@@ -132,7 +136,7 @@ def _search_alive(neighbour, edge, a, a_stop, b, b_stop, key, least, to_f, to_g)
 
 @cached_njit
 def _gain(y, what, level, gains, remainder, queue, touched, size):
-    """Add to the gains of an edge of the level. The gain with which it can no longer fall as scheduled queues it."""
+    """Add `what` to the gains of edge y of the level. Queue y at the gain after which it cannot fall as scheduled."""
     before = fetch_add(gains, y, what)
     if before == 0:
         touched[fetch_add(size, TOUCHED, np.int64(1))] = y
@@ -142,9 +146,11 @@ def _gain(y, what, level, gains, remainder, queue, touched, size):
 
 @cached_njit
 def list_some(start, stop, thread, run):
-    """List the triangles of the edges at some places, which begin to stand in a part of a level; -1 for added edges.
+    """List the triangles of the edges at places `start` to `stop` - 1, which begin to stand. Returns their number.
 
-    Edges that begin with a later place have gains from them alone where both begin at once.
+    Gives gains from these triangles to edges of the present part of the level. If two edges of a triangle begin to
+    stand at once, the edge of the lower place takes the other for scheduled, so that the third edge gains the triangle
+    once. For added edges, which stand before all levels (level -1), adds their triangles to `change` instead.
     """
     lists, gains, queue, touched, size = run.lists, run.gains, run.queue, run.touched, run.size
     low, high, begin, length = borrowed(run.low), borrowed(run.high), borrowed(run.begin), borrowed(run.length)
@@ -197,7 +203,8 @@ def list_some(start, stop, thread, run):
                         _gain(f, LATER, level, gains, remainder, queue, touched, size)
                 f, g = g, f
                 kf, kg = kg, kf
-        # Counting sort by the due level. The edge falls at level `kept` at last: what is due later is never due.
+        # Counting sort by the due level. With `kept` triangles the edge falls at level `kept` at the latest, so
+        # triangles that are due at a higher level are never due.
         levels = kept + 2 - level
         ends[: levels + 1] = 0
         for h in range(kept):
@@ -222,7 +229,7 @@ def list_some(start, stop, thread, run):
 
 @cached_njit
 def next_due(place, bounds, lists):
-    """The level at which the next triangles of a standing edge are due."""
+    """The level at which the next triangles of a standing edge are due, NEVER if there are none."""
     at = bounds[place, 1]
     kept = bounds[place, 2] - bounds[place, 0]
     if at == bounds[place, 2] or np.int64(lists[2, at]) > kept:
@@ -232,10 +239,11 @@ def next_due(place, bounds, lists):
 
 @cached_njit
 def announce_some(start, stop, run):
-    """Give the gains from the triangles that are due in the part of the level to the edges of the level.
+    """Give gains to edges of the level, from the triangles of visited standing edges that are due in the present part.
 
-    What an edge has that was of the level itself is no gain of others of the level. If two edges stand, the triangle is
-    of the one that began later.
+    A standing edge that was of a lower level gives GAINED and LATER. A standing edge of the level itself gives LATER
+    only, as the counts of the level's other edges include it. If two edges of the triangle stand, only the edge that
+    began to stand later gives gains.
     """
     lists, gains, queue, touched, visited, size = run.lists, run.gains, run.queue, run.touched, run.visited, run.size
     key, remainder = borrowed(run.key), borrowed(run.remainder)
@@ -263,7 +271,7 @@ def announce_some(start, stop, run):
 
 @cached_njit
 def end_some(start, stop, run):
-    """End the triangles that are due in the part of the level and have an edge that falls as scheduled."""
+    """Subtract from `left` the triangles that are due in the present part and have an edge that falls as scheduled."""
     lists, visited, size = run.lists, run.visited, run.size
     key = borrowed(run.key)
     bounds, due, left = borrowed(run.bounds), borrowed(run.due), borrowed(run.left)
@@ -292,9 +300,10 @@ def end_some(start, stop, run):
 
 @cached_njit
 def count_some(start, stop, run):
-    """Count the triangles of edges that stand since this part of the level, among all edges that are later or stand.
+    """Write `left` and `before` of edges that began to stand in the present part of the level.
 
-    Leaves the others out of the lists.
+    `left` is the number of triangles whose other edges fall after the part or stand. Drops other triangles that were
+    due from the lists.
     """
     lists, gains, size = run.lists, run.gains, run.size
     key, count = borrowed(run.key), borrowed(run.triangles)
@@ -334,9 +343,10 @@ def keep_gains_some(start, stop, run):
 
 @cached_njit
 def fall_some(start, stop, fallen, least, run):
-    """Write the counts of edges that fall at once, and take their triangles from standing edges.
+    """Write the counts of edges at places `fallen`, which fall at once, and take their triangles from standing edges.
 
-    They fall just before the edges with the key `least` or more. Those of the level among these gain the triangles.
+    These edges fall just before the edges whose key is at least `least`. Edges of the level with such a key gain the
+    triangles.
     """
     lists, gains, queue, touched, size = run.lists, run.gains, run.queue, run.touched, run.size
     key, count, remainder = borrowed(run.key), borrowed(run.triangles), borrowed(run.remainder)
@@ -359,11 +369,11 @@ def fall_some(start, stop, fallen, least, run):
             pg = kg & PLACE
             f_falls = kf >= STANDS and falls[pf]
             g_falls = kg >= STANDS and falls[pg]
-            # Edges that fall at once do so in the order of their places. The first one ends their triangle.
+            # Edges that fall at once fall in the order of their places. The first of them ends their triangle.
             if (f_falls and pf < place) or (g_falls and pg < place):
                 continue
             later += 1
-            # An edge of the level that stands was given its triangles, and so was the third edge then.
+            # If the third edge is of the level and stands, both edges gained this triangle when it began to stand.
             if gains_others and kf >> KEY_BITS == level and (kg < STANDS or pg < size[FIRST_OF_LEVEL]):
                 _gain(f, GAINED, level, gains, remainder, queue, touched, size)
             if gains_others and kg >> KEY_BITS == level and (kf < STANDS or pf < size[FIRST_OF_LEVEL]):

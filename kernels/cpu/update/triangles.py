@@ -71,12 +71,12 @@ def _order_counts(offsets, high, key, marks, found, cursor, count, remainder):
 
 
 def order_counts(topology: Topology, key: LongArray) -> tuple[IntArray, IntArray]:
-    """Two counts of each edge's triangles, int32 [edges]: those whose other edges have at least its level, and those
-    whose other edges have no smaller keys.
+    """Two counts of each edge's triangles, int32 [edges]: triangles whose other edges both have at least the edge's
+    level, and triangles whose other edges both have no smaller key than the edge.
 
-    `key` int64 [edges] is the level in the upper half and a time ≥ 0 in the lower one. The forward algorithm (Schank
-    and Wagner, WEA 2005), which is fast if vertices are in degree order: reads each row once for each list that it is
-    in, and three keys for each triangle.
+    `key` int64 [edges] has the level in the upper half and a time ≥ 0 in the lower half. Uses the forward algorithm
+    (Schank and Wagner, WEA 2005), which is fast if vertices are in degree order: reads the row of a vertex once for
+    each edge that leads to the vertex, and three keys for each triangle.
     """
     offsets = np.searchsorted(topology.low, np.arange(topology.vertices + 1, dtype=np.int32))
     threads, widest = get_num_threads(), int(np.diff(offsets).max(initial=0)) + 1
@@ -89,12 +89,12 @@ def order_counts(topology: Topology, key: LongArray) -> tuple[IntArray, IntArray
 ROOM = 1 << 20
 """Triangles that all threads together find in one pass."""
 PIECES = 1 << 10
-"""Threads take so many pieces of the removed edges one after the other: edges of hubs have most of the triangles."""
+"""The removed edges are cut into this many pieces, which threads take in turn, as edges of hubs have most triangles."""
 
 
 @cached_njit
 def triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g):
-    """Write the other two edges of each triangle of e to `to_f` and `to_g`. Returns a count."""
+    """Write the other two edges of each triangle of e to `to_f` and `to_g`. Returns the number of triangles."""
     a = begin[low[e]]
     a_stop = a + length[low[e]]
     b = begin[high[e]]
@@ -105,7 +105,7 @@ def triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g):
 
 
 class Scratch(NamedTuple):
-    """What threads have found, and what is left to do."""
+    """Scratch memory of all threads that find triangles of removed edges."""
 
     cursor: LongArray
     """[1] the first piece that no thread has taken."""
@@ -118,14 +118,17 @@ class Scratch(NamedTuple):
     runs: LongArray
     """[threads, runs, 3] the index of the first edge of each run, and where its triangles begin and end in `found`."""
     made: LongArray
-    """[threads] runs."""
+    """[threads] the number of runs."""
     looked: LongArray
     """[threads] triangles looked at."""
 
 
 @cached_njit
 def _find_some(thread, some, rows, mark, cuts, scratch):
-    """Go through pieces of `some` until the room of a thread is full, and then keep the rest of the piece in `todo`."""
+    """Find the triangles of pieces of `some` until the thread's `found` is full. Stores the rest of a piece in `todo`.
+
+    `scratch` is that of all threads.
+    """
     low, high, begin, length, neighbour, edge = rows
     to_f, to_g, triples = scratch.others[0, thread], scratch.others[1, thread], scratch.found[thread]
     cursor, todo, runs = scratch.cursor, scratch.todo[thread], scratch.runs[thread]
@@ -172,20 +175,22 @@ def _find_some(thread, some, rows, mark, cuts, scratch):
 
 @cached_njit(parallel=True)
 def _find(some, rows, mark, cuts, scratch):
-    """Find triangles of `some` edges, in pieces between `cuts`, until the room of each thread is full or all are found.
+    """Find triangles of the edges `some`, in pieces between `cuts`, until all are found or each thread's `found` is
+    full.
 
-    `rows` are the ends of edges, and the begin, length, neighbours and edges of the rows of vertices.
+    `rows` is (low, high, begin, length, neighbour, edge): the ends of edges, and the arrays of `Adjacency`.
     """
     for thread in prange(scratch.todo.shape[0]):
         _find_some(np.int64(thread), some, rows, mark, cuts, scratch)
 
 
 def removed_triangles(topology: Topology, rows: Adjacency, mark: AnyArray, removed: IntArray) -> tuple[IntArray, int]:
-    """The triangles before the batch with a removed edge, int32 [triangles, 3] edges, and how many were looked at.
+    """The triangles before the batch that have a removed edge, int32 [triangles, 3], as their edges. Also returns the
+    number of triangles looked at.
 
-    `removed` are the edges with the mark REMOVED, ascending. A triangle is listed at its lowest removed edge, which is
-    its first edge; triangles are in the order of these edges, whatever the number of threads. Reads the shorter of two
-    rows for each edge, and two marks for each triangle.
+    `removed` are the edges with the mark REMOVED, ascending. The first edge of a triangle is its lowest removed edge.
+    Triangles are in the order of their first edges, whatever the number of threads. Reads the shorter of two rows for
+    each edge, and two marks for each triangle.
     """
     threads = get_num_threads()
     room = max(rows.widest + 1, ROOM // threads)
