@@ -2,8 +2,8 @@
 
 May import `kernels`, but of `kernels.cpu` only `arrays.shared_words` and `programs`. Start with `peel`, then
 `runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of their counterparts in
-`kernels.cpu`. What exists on GPUs alone (`whole_graph`, `streaming`, and mail and peeling in `shards`) is imported from
-its module.
+`kernels.cpu`. Modules without a counterpart (`whole_graph`, `streaming`, and mail and peeling in `shards`) are not part
+of the backend: callers import them directly.
 """
 
 from .adjacency import adjacency, compact, row_numbers

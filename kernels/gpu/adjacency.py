@@ -19,14 +19,16 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class HashedRows(SizedArrays):
-    """Rows as in `graph.Adjacency`, packed, in no order. rows.cuh describes the hash table."""
+    """Rows as in `graph.Adjacency`, but adjacent in memory, and unordered within a row. rows.cuh describes the
+    tables.
+    """
 
     low: Any
     """int32 [all edges] the lower endpoints, from which compacted rows are built."""
     high: Any
     """int32 [all edges] the higher endpoints."""
     offsets: Any
-    """int64 [vertices + 1] where each row starts, for the entries that it had when it was built."""
+    """int64 [vertices + 1] where each row starts. A row keeps the space of the entries that it was built with."""
     length: Any
     """int32 [vertices] entries in each row."""
     buckets: Any
@@ -60,7 +62,7 @@ class HashedRows(SizedArrays):
 
 
 def row_numbers(offsets: Any) -> Any:
-    """The row of each entry of a CSR: the last row that starts at the entry or before it."""
+    """The row of each entry of a CSR, int32 [entries]: the last row that starts at the entry or before it."""
     rows, entries = len(offsets) - 1, int(offsets[-1])
     numbers = cupy.empty(entries, np.int32)
     if entries:

@@ -1,6 +1,6 @@
 """Compact rows on the device: each row is a hash table. kernels/cuda/compact documents them.
 
-Slots have keys and words in one array, or apart if the keys do not all fit the device.
+A slot has a key and a word. Both are in one array, or in separate arrays if the keys do not all fit the device.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class SlotsApart:
         self.far: Any = self.near
 
     def place_keys(self, far: int) -> None:
-        """The keys of the first `far` buckets get host memory, with undefined content. The others are free slots."""
+        """Place the keys of the first `far` buckets in host memory, with undefined content, and the others on the
+        device, as those of free slots.
+        """
         self.near = cupy.empty(len(self.words) - 4 * far, np.uint32)
         self.near.fill(EMPTY)
         self.far = PinnedArray.empty(4 * far, np.uint32).device
@@ -81,7 +83,7 @@ _TILE = 16
 _PARTS = 16
 """Approximate number of parts in which rows are rebuilt. One part at a time takes additional memory."""
 _PART_BYTES = 1.5
-"""Bytes of an edge in the part of keys that is built at once and goes to host memory."""
+"""Bytes an edge of the graph of one part of the keys, which is built on the device and copied to host memory."""
 _BLOCK = 256
 
 EDGE_BYTES = 22.7
@@ -97,10 +99,12 @@ class CompactRows:
     """
 
     def __init__(self, offsets: Any, high: Any, known: Any, spare: int | None = None) -> None:
-        """Edges of a CSR, `offsets` [vertices + 1] and `high` [edges]: those with `known` [edges] below 0.
+        """Build the rows of those edges of a CSR, `offsets` [vertices + 1] and `high` [edges], that have `known` below
+        0.
 
-        It is their number of triangles, times -1. With `spare` that many bytes of the device stay free: as many keys as
-        needed, those of the shortest rows, are in mapped host memory. Such rows cannot shrink.
+        `known` [edges] of such an edge is -1 times its triangles. If `spare` is given, that many bytes of the device
+        stay free: as many keys as necessary, those of the shortest rows, are in mapped host memory. Such rows cannot
+        shrink.
         """
         self.vertices = len(offsets) - 1
         self._offsets, self._high = offsets, high
@@ -117,12 +121,12 @@ class CompactRows:
             self._fill_apart(known, spare)
 
     def _fill(self, known: Any, first: int, last: int, base: int, keys: Any) -> None:
-        """Fill the rows from `first` to before `last`. `keys` starts at the bucket `base`."""
+        """Fill the rows of the vertices from `first` to `last` - 1. `keys` starts at the bucket `base`."""
         span = (np.uint32(first), np.uint32(last), np.int64(base))
         self._over_edges("fill", known, self.row, *span, keys, self.slots.arguments[1], self.filters)
 
     def _fill_apart(self, known: Any, spare: int) -> None:
-        """Build keys that go to host memory on the device, part after part, and the others where they stay."""
+        """Build the keys. Those that go to host memory are built on the device and copied, part after part."""
         part_bytes = int(_PART_BYTES * self.buckets * 1.5)
         free = room(16 * self.buckets + part_bytes + spare) - part_bytes - spare
         wanted = self.buckets - max(0, free) // 16
@@ -138,7 +142,7 @@ class CompactRows:
             self.slots.far[4 * begin : 4 * end] = part[: 4 * (end - begin)]
 
     def _spans(self, buckets: int, vertices: int, parts: int) -> list[tuple[int, int, int, int]]:
-        """About `parts` parts of the first rows: first and last + 1 of the vertices, and of the buckets."""
+        """Cut the first rows into about `parts` parts: (first vertex, last + 1, first bucket, last + 1) of each."""
         shares = cupy.asarray([buckets * part // parts for part in range(1, parts)], np.int64)
         cuts = cupy.searchsorted(self.stop[:vertices], shares, side="right").get().tolist()
         ends = sorted({*cuts, vertices} - {0})
@@ -153,16 +157,16 @@ class CompactRows:
         return sum(int(array.nbytes) for array in arrays) + self.slots.nbytes
 
     def settle(self, starts: Any, levels: int, known: Any, counts: bool) -> None:
-        """Write λ of edges that have left to `known` [edges], which is below 0 for edges of these rows.
+        """Write λ of removed edges to `known` [edges], which is below 0 for edges of these rows.
 
-        `starts` [levels, 2] are the first round and the number of each level. With `counts` the other edges get their
-        remaining triangles, times -1.
+        `starts` [levels, 2] are the first round and the number of each level. With `counts`, `known` of each other edge
+        of these rows becomes -1 times its remaining triangles.
         """
         rows = (self.row, *self.slots.arguments, starts, np.int32(levels), counts)
         self._over_edges("known", known, *rows, changes=True)
 
     def _lay_out(self, length: Any) -> None:
-        """Compute the offsets of rows of these lengths, with three quarters of their slots full."""
+        """Compute the offsets of rows of these lengths, whose slots are at most three quarters full."""
         buckets = length + np.uint32(2)
         buckets //= np.uint32(3)
         self.stop: Any = cupy.cumsum(buckets, dtype=np.int64)
@@ -181,7 +185,7 @@ class CompactRows:
         del length
         spans = self._spans(self.buckets, self.vertices, _PARTS)
         ends = cupy.asarray([last for _, last, _, _ in spans], np.int64) - 1
-        stops = [0, *stop[ends].get().tolist()]  # rows before a span without edges belong to it
+        stops = [0, *stop[ends].get().tolist()]  # old rows between two spans have no edges left
         del stop
         part = SlotsTogether(max((end - (begin & ~1) for _, _, begin, end in spans), default=0))
         marks: Any = cupy.empty(len(part.both) // 8 + 1, np.uint32)
@@ -196,7 +200,7 @@ class CompactRows:
             filters[begin:end] = marks.view(np.uint16)[begin - base : end - base]
 
     def _over_edges(self, name: str, known: Any, *arguments: Any, changes: bool = False) -> None:
-        """Run a kernel over the edges and `known`, which it `changes` or not."""
+        """Run a kernel over the edges and their `known`. `changes` says whether the kernel changes `known`."""
         for part in parts(known, self._high):
             here = known[part]
             values = near(here)

@@ -1,6 +1,6 @@
 """The coarse filter on a GPU, in plain rows. A pass reads all counts of the edges that are left; see filter.cu.
 
-Lowered counts are packets in the format of `kernels.cpu.peeling.filtering`; see changes.cu.
+Lowered counts are sent in packets in the format of `kernels.cpu.peeling.filtering`; see changes.cu.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .peel import Rounds
 from .runtime import source
 
 _BITS = 64
-"""Places are whole words of so many bits."""
+"""A packet marks lowered edges in whole words of this many bits."""
 
 
 class Changes:
@@ -77,7 +77,9 @@ class Changes:
 
 
 def _lower(values: Any, packed: Words, first: int, sign: int) -> int:
-    """Lower values by the amounts of a packed range of edges, `sign` times each; returns the weighted sum of these."""
+    """Lower `values` by `sign` times the amounts of a packed range of edges. Returns the weighted sum of the
+    amounts.
+    """
     dense, width, size, *_ = found = Packet.of(packed, first, len(values))
     if not dense:
         raise ValueError(f"{len(packed)} words are no packet of {size} lowered counts of a range")

@@ -14,9 +14,9 @@ from .runtime import source
 
 _BLOCK = 256
 EDGES_A_COMPONENT = 8
-"""Edges for each component that there is room for at first. Graphs with more components are gone through twice."""
+"""At first there is room for one component for this many edges. A graph with more components is processed twice."""
 MIN_ROOM = 2**20
-"""Room for components of smaller graphs, if they have as many edges."""
+"""Minimum room for components, unless the graph has fewer edges."""
 
 
 def nest(low: Any, high: Any, level: Any, vertices: int) -> Nested:
@@ -53,7 +53,9 @@ def _by_level(level: Any, sizes: NDArray[np.int64]) -> Any:
 def _unite_levels(
     ordered: Any, low: Any, high: Any, sizes: NDArray[np.int64], vertices: int, room: int
 ) -> tuple[int, Any, Any, Any, Any, Any]:
-    """The number of components; those of each vertex and edge; level, least vertex and parent of the first `room`."""
+    """The number of components; the component of each vertex and edge; level, least vertex and parent of the first
+    `room` components.
+    """
     up = cupy.arange(vertices, dtype=np.int32)
     top, of_vertex, stamp = (cupy.full(vertices, -1, np.int32) for _ in range(3))
     of_edge = cupy.empty(len(ordered), np.int32)

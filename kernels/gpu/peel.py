@@ -16,7 +16,7 @@ from .runtime.constants import CASCADE_HEAVY_PARTS, CASCADE_WARPS, CASCADE_WORK_
 
 
 class Rounds:
-    """Launches a kernel over one subgraph's edges, with as many blocks as run at once."""
+    """Launches cooperative kernels over the edges of one subgraph, with as many blocks as run at once."""
 
     def __init__(self, topology: Topology) -> None:
         self._low: Any = topology.low
@@ -26,7 +26,7 @@ class Rounds:
         self._heavy = cupy.empty((CASCADE_HEAVY_PARTS, 2), np.int32)
 
     def launch(self, name: str, rows: HashedRows, *own: Any, size: tuple[Any, ...] = ()) -> None:
-        """Run the kernel on the present state. `size` precedes the graph's arrays in its arguments, `own` follows."""
+        """Run the kernel on the present state. Its arguments are `size`, then the graph's arrays, then `own`."""
         kernel = source.kernel(name, cooperative=True)
         block, shared = 32 * CASCADE_WARPS, CASCADE_WARPS * CASCADE_WORK_BYTES
         graph = (self._low, self._high, rows.offsets, rows.length, rows.buckets, rows.pairs, rows.table, rows.filters)
@@ -37,12 +37,14 @@ class Rounds:
 
 
 COMPACTION = ((2**28, 0.5, 0.8), (2**24, 0.25, 0.8), (0, 0.1, 0.5))
-"""Number of edges; from there on, the share of them at which the remaining edges are renumbered, and the share of the
-edges in the rows at which the rows are trimmed: removed edges are removed from them. Either costs a millisecond at
-least. The fewer edges, the more of their counts are in the L2 cache anyway; docs/engineering/gpu-kernels.md has times.
+"""For graphs of at least the first number of edges: the share of the edges at which the remaining edges are renumbered,
+and the share of the edges in the rows at which the rows are trimmed, that is, removed edges are taken out of them.
+Either costs at least a millisecond. The fewer the edges, the more of their counts are in the L2 cache anyway;
+docs/engineering/gpu-kernels.md has times.
 """
 GROUPED_EDGES = 2**28
-"""Fewest edges of a graph whose frontiers are grouped by higher ends. Smaller graphs gain less than this takes."""
+"""Frontiers of graphs of at least this many edges are grouped by higher ends. Smaller graphs gain less than this costs.
+"""
 _GROUPED = 0.25
 """The largest frontier that is grouped, as a share of the edges."""
 _NEVER = 2**30

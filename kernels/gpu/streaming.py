@@ -42,7 +42,7 @@ class DeviceMemory:
         self._copies = cupy.cuda.Stream(non_blocking=True)
 
     def new_place(self, entries: int) -> _Place:
-        """Memory for so many entries."""
+        """Memory for `entries` entries."""
         source = cupy.empty(entries, np.int32)
         weight = None if self._weight is None else cupy.empty(entries, np.float64)
         place = _Place(source, weight, *(cupy.cuda.Event(disable_timing=True) for _ in range(2)))
@@ -60,12 +60,12 @@ class DeviceMemory:
         place.copied.record(self._copies)
 
     def acquire(self, place: _Place, entries: int) -> tuple[Any, Any]:
-        """The entries of the chunk."""
+        """The sources and weights of the chunk in `place`, after its copy on the current stream."""
         cupy.cuda.get_current_stream().wait_event(place.copied)
         return place.source[:entries], None if place.weight is None else place.weight[:entries]
 
     def release(self, place: _Place) -> None:
-        """Kernels that are launched later do not read the chunk."""
+        """Declare that kernels launched later do not read the chunk in `place`."""
         place.read.record(cupy.cuda.get_current_stream())
 
     def settle(self) -> None:
@@ -78,8 +78,8 @@ def streamed_rows(
 ) -> ChunkedRows:
     """Rows whose entries are in pinned memory. `offsets` int64 [rows + 1] are on the host.
 
-    About `topology_bytes` of device memory hold entries. A chunk has whole rows of at most `most_bytes`; a longer row
-    is a chunk by itself, and the buffers are as large.
+    About `topology_bytes` of device memory hold entries. A chunk has whole rows of at most `most_bytes` in all. A
+    longer row is a chunk by itself, and the buffers are then as large as this chunk.
     """
     memory = DeviceMemory(source, weight)
     chunks = cut_chunks(offsets, max(1, (most_bytes or chunk_bytes(topology_bytes)) // memory.width))
@@ -110,7 +110,7 @@ def stream_rows(rows: InRows, topology_bytes: int) -> ChunkedRows:
 def transposed_rows(rows: InRows, sources: int) -> ChunkedRows:
     """The entries of rows on the host by source, in pinned memory; see `kernels.programs.transpose_rows`.
 
-    The host transposes them. Nothing of them stays on the device.
+    The host transposes them. No entries stay on the device.
     """
     from ..cpu.programs import transpose_rows  # loads Numba
 

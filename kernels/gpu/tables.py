@@ -1,5 +1,6 @@
-"""Launches of the kernels that look up streamed sets in hash tables in shared memory, one for each size of tables; see
-tables.cuh.
+"""Launches kernels that look up streamed sets in hash tables in shared memory: one variant for each size of tables.
+
+tables.cuh documents the tables.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ SIZES = (
 
 
 def group(members: Any, side: Any, grouped: Any) -> tuple[Any, Any]:
-    """Group the entries of side 1 by member. Returns where each member's entries start, int64 [vertices + 1], and the
-    entries. `grouped` [vertices] is the number of entries of each member.
+    """Group the entries on side 1 by member. Returns where each member's entries start, int64 [vertices + 1], and the
+    entries. `grouped` [vertices] is the number of entries of each member on side 1.
     """
     starts = starts_of(grouped)
     entry = cupy.empty(int(starts[-1]), np.int64)
@@ -56,7 +57,7 @@ def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any,
 
 
 def compile_all(shards: bool) -> None:
-    """Compile the kernels for tables of every size, or load them from CuPy's cache; those of `shards`, too."""
+    """Compile the kernels for tables of every size, or load them from CuPy's cache. `shards` adds those of shards."""
     names = ("intersect", "shards/third_vertex")[: 1 + shards]
     for name, side, (_, slots, warps, one_warp) in product(names, (0, 1), SIZES):
         _kernel(name, side, slots, warps, one_warp).compile()
@@ -67,9 +68,10 @@ def _kernel(name: str, side: int, slots: int, warps: int, one_warp: int) -> Any:
 
 
 def _in_parts(numbers: Any, streams: Any) -> tuple[Any, Any]:
-    """The number of each table once for every team that its `streams` need, and the part that each team processes.
+    """For each team the number of its table, and the part of the table's `streams` that the team processes.
 
-    The numbers become int32, whose bits the kernels read as uint32.
+    A table with more than STREAM_PART streams has several teams. The numbers become int32, whose bits the kernels read
+    as uint32.
     """
     first = starts_of(-(-streams[numbers] // STREAM_PART))
     of_table = row_numbers(first)

@@ -1,4 +1,4 @@
-"""Triangles on the GPU: a hash table in shared memory of one set, and a stream of lookups of the other; see
+"""Triangles on the GPU: one set is a hash table in shared memory, in which the other set is looked up; see
 intersect.cu.
 """
 
@@ -28,7 +28,7 @@ def supports(offsets: Any, high: Any, share: int = 0, shares: int = 1) -> Any:
     """The triangles of each edge of a whole graph, int32 [edges]; `offsets` and `high` are its oriented CSR.
 
     If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own. With `shares`
-    only the triangles of every so many-th list are counted.
+    above 1 only triangles of the lists of vertices v with v % `shares` == `share` are counted.
     """
     # First, as this returns unused memory: the supports then get memory that they share with no other array.
     parts = _parts(offsets, len(high))
@@ -42,7 +42,7 @@ def supports(offsets: Any, high: Any, share: int = 0, shares: int = 1) -> Any:
 
 
 def _parts(offsets: Any, edges: int) -> list[tuple[int, int, int, int]]:
-    """Parts of the lists that fit the memory beside supports: first and last + 1 of the vertices, and of the edges."""
+    """Cut the lists into parts that fit the memory beside supports: (first vertex, last + 1, first edge, last + 1)."""
     vertices = len(offsets) - 1
     taken, beside = PART_BYTES * edges, PART_VERTEX_BYTES * vertices + np.dtype(np.int32).itemsize * edges
     free = room(taken + beside) - beside

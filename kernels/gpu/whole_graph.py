@@ -1,8 +1,8 @@
-"""Peeling of a whole graph on one GPU: in compact rows while the others do not fit, and then in those.
+"""Peeling of a whole graph on one GPU: in compact rows while plain rows do not fit the device, then in plain rows.
 
-Compact rows take a third of the memory and twice the time. They peel the lowest levels, at which most edges and few
-triangles are removed. What is left continues in the rows of `kernels.gpu.peel`. If compact rows do not fit either,
-their keys are in host memory until they do.
+Compact rows (`compact_rows`) take a third of the memory of plain rows (`peel`) and twice the time. They peel the lowest
+levels, at which most edges and few triangles are removed. The edges that are left are then peeled in plain rows. If
+compact rows do not fit either, a part of their keys is in host memory until enough edges are removed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from .runtime import source
 from .runtime.memory import empty, in_host_memory, near, room
 
 PLAIN_BYTES = 88
-"""Bytes of an edge that is peeled in plain rows, at the peak: its ends and its count (12), and 68 to 71 measured."""
+"""Bytes of an edge that is peeled in plain rows, at the peak: 12 of its ends and its count, and 68 to 71 as
+measured.
+"""
 PLAIN_VERTEX_BYTES = 48
 """Bytes of a vertex in plain rows, while they are built."""
 SHRINK_AT = 0.5
-"""Compact rows are rebuilt when this share of their edges is left."""
+"""Compact rows are rebuilt when at most this share of their edges is left."""
 SHRINK_APART_AT = 0.7
-"""The same while keys are in host memory."""
+"""As `SHRINK_AT`, while keys are in host memory."""
 _LIST_BYTES = 2.5
-"""Bytes of the lists of an edge in compact rows."""
+"""Bytes an edge of the lists that belong to compact rows."""
 _SMALL_BYTES = 2**24
-"""Bytes of their other lists."""
+"""Bytes of the lists of compact rows whose size does not depend on the number of edges."""
 MOST_ROUNDS = 1000
 """Rounds of one launch. After each launch limits are checked and progress is reported."""
 WARPS = 16
@@ -46,10 +48,11 @@ _HEAVY = 2**18
 _LEAST_ROOM = 2**16
 """Least capacity of a list, in edges."""
 _LEFT, _LEVEL, _LAST, _ROUND, _LEVELS = 0, 2, 3, 4, 5
-"""Number of words of `State` in state.cuh."""
+"""Indices of fields of `State` in state.cuh, in words; `left` has two words."""
 _STATE = 20
+"""Number of words of `State` in state.cuh."""
 _PART = 2**24
-"""Edges of the graph that are processed at once between launches."""
+"""Edges of the graph that are processed together between launches."""
 
 
 class WholePeeling:
@@ -75,8 +78,8 @@ class WholePeeling:
         self._compact: _CompactPhase | None = None
         self._plain: Peeling | None = None
         self._most_plain = MAX_LOCAL_EDGES if most_plain is None else most_plain
-        fits = self._fits()  # before more memory is taken: what the pool returns for it are whole blocks
-        # λ of removed edges; the triangles of the others, times -1, as of the last time that they were asked for.
+        fits = self._fits()  # before more memory is taken, since the pool returns only whole blocks to the device
+        # λ of removed edges; for each other edge -1 times its triangles when its count was stored last.
         self._known = empty(len(count), np.int32, compact_bytes(len(offsets) - 1, self.left))
         for part in _parts(len(count)):
             values = near(count[part])
@@ -124,7 +127,7 @@ class WholePeeling:
         if self._fits():
             self._compact.settle(self._known, counts=True)
             self._compact = None
-            cupy.get_default_memory_pool().free_all_blocks()  # so that rows do not get parts of the slots' memory
+            cupy.get_default_memory_pool().free_all_blocks()  # else plain rows might get parts of the slots' memory
             self._go_on_in_plain_rows()
         elif self.left <= self._compact.shrink_at:
             self._compact.settle(self._known, counts=self._compact.apart)
@@ -142,20 +145,20 @@ class WholePeeling:
         return min(self._most_plain, fitting_edges(len(self._offsets) - 1, self.left, freed))
 
     def _values(self, of: Callable[[Any], Any]) -> Any:
-        """int32 [edges] the values `of` each part of `known`."""
+        """int32 [edges] the function `of` applied to `known`, part by part."""
         values = empty(len(self._known), np.int32, 0)
         for part in _parts(len(values)):
             values[part] = of(near(self._known[part]))
         return values
 
     def _not_known(self) -> Iterator[tuple[slice, Any, Any]]:
-        """Each part of the graph: its edges, `known` of these, and which of them have no λ, ascending."""
+        """Yield for each part of the graph its edges, their `known`, and the ascending positions of edges without λ."""
         for part in _parts(len(self._known)):
             known = near(self._known[part])
             yield part, known, cupy.flatnonzero(known < 0)
 
     def _scatter(self, values: Any, to: Any) -> None:
-        """Store the values of the edges in plain rows to their positions in `to` [edges]."""
+        """Store the values of the edges in plain rows at the positions of these edges in `to` [edges]."""
         begun = 0
         for part, _, stay in self._not_known():
             here = to[part]
@@ -204,7 +207,7 @@ class _CompactPhase:
 
     @property
     def shrink_at(self) -> int:
-        """Rows are rebuilt when so many edges or fewer are left."""
+        """Rows are rebuilt when at most this many edges are left."""
         return int((SHRINK_APART_AT if self.apart else SHRINK_AT) * self.in_rows)
 
     @property
@@ -214,11 +217,11 @@ class _CompactPhase:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the device that are free after this phase."""
+        """Bytes of the device that the end of this phase frees."""
         return self._rows.nbytes + sum(int(one.nbytes) for one in self._lists)
 
     def advance(self, enough: int) -> None:
-        """Peel levels until at most `enough` edges are left, or so few that a rebuild of the rows pays off."""
+        """Peel levels until at most `enough` or `shrink_at` edges are left, or for MOST_ROUNDS rounds."""
         kernel = source.kernel("compact/peel:peel", cooperative=True, APART=self._rows.apart)
         block = 32 * WARPS
         rows = self._rows
@@ -236,13 +239,15 @@ class _CompactPhase:
         self.level, self.levels = int(state[_LEVEL]), int(state[_LEVELS])
 
     def shrink(self) -> None:
-        """Rebuild the rows from the remaining edges. λ of the others must be settled before."""
+        """Rebuild the rows from the remaining edges. `settle` must have stored λ of the removed edges before."""
         self._rows.shrink()
         self.in_rows = self.left
         self._state.view(np.int32)[_LAST] = self.level - 1  # the noted slots are no longer valid
 
     def settle(self, known: Any, counts: bool = False) -> None:
-        """Store λ of edges removed since the last call in `known`, and with `counts` the triangles of the others."""
+        """Store λ of the edges removed since the last call in `known`; with `counts` also -1 times the triangles of
+        each other edge of these rows.
+        """
         self._rows.settle(self._starts, self.levels, known, counts)
 
 
@@ -251,7 +256,9 @@ def _parts(edges: int) -> Iterator[slice]:
 
 
 def fitting_edges(vertices: int, wanted: int = 0, freed: int = 0) -> int:
-    """The number of edges whose plain rows fit the free memory of the device and `freed` bytes; `wanted` are left."""
+    """The number of edges whose plain rows fit the free memory of the device plus `freed` bytes. `wanted` is the number
+    of edges that are left: if their rows fit easily, the memory pool is not emptied to find out.
+    """
     taken = vertices * PLAIN_VERTEX_BYTES
     free = room(wanted * PLAIN_BYTES + taken, freed)
     return max(0, min((free - taken) // PLAIN_BYTES, MAX_LOCAL_EDGES))
@@ -263,10 +270,10 @@ def compact_bytes(vertices: int, edges: int) -> int:
 
 
 def beside_peeling(vertices: int, edges: int, high: Any, support: Any) -> tuple[Any, Any]:
-    """Ends and triangles of a graph where they stay while its `edges` edges with triangles are peeled.
+    """Place the ends and the triangles of a graph for the peeling of its `edges` edges with triangles. Returns both.
 
-    If otherwise compact rows and λ would not fit the device, triangles are moved to mapped host memory, and ends too if
-    that is not enough. Peeling reads the ends more often.
+    If compact rows and λ would not fit the device otherwise, the triangles are moved to mapped host memory. If that is
+    not enough, the ends are moved too. Triangles go first, as peeling reads the ends more often.
     """
     wanted = compact_bytes(vertices, edges) + int(support.nbytes)
     free = room(wanted)
@@ -278,6 +285,6 @@ def beside_peeling(vertices: int, edges: int, high: Any, support: Any) -> tuple[
 
 
 def compact_rows_fit(vertices: int, edges: int) -> bool:
-    """Whether compact rows of so many edges fit the free memory of the device."""
+    """Whether compact rows of a graph of this size fit the free memory of the device."""
     wanted = compact_bytes(vertices, edges)
     return wanted <= room(wanted)

@@ -22,7 +22,7 @@ def nonzero(values: Any) -> Any:
 
 
 def number_marked(marked: Any) -> Any:
-    """The number of each marked value."""
+    """The number of each marked value among the marked values, from 0; undefined for other values."""
     return cupy.cumsum(marked, dtype=np.int32) - np.int32(1)
 
 
@@ -72,7 +72,9 @@ def bincount(index: Any, size: int) -> Any:
 
 
 def count_ranks(rank: Any, vertices: int) -> Any:
-    """How often each rank below `vertices` occurs, int32. `rank` is uint32; CuPy adds at no index beyond 2^31 - 1."""
+    """How often each rank below `vertices` occurs, int32. `rank` is uint32, which CuPy's scatter does not support above
+    2^31 - 1.
+    """
     counts = cupy.zeros(vertices, np.int32)
     _count(rank, counts)
     return counts

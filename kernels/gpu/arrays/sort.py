@@ -16,7 +16,10 @@ SORTED_AT_ONCE = 2**28
 
 
 def order_pairs(low: Any, high: Any, lows: int, highs: int) -> Any:
-    """The permutation that sorts pairs by (low, high), int32 for many pairs. Equal pairs keep their order."""
+    """The permutation that sorts pairs by (low, high). Equal pairs keep their order.
+
+    The result is int64, but int32 for more than SORTED_AT_ONCE pairs, unless there are more than MAX_LOCAL_EDGES.
+    """
     if len(low) <= SORTED_AT_ONCE or len(low) > MAX_LOCAL_EDGES:
         return _order(low, high)
     ends = cupy.cumsum(bincount(low, lows))

@@ -20,7 +20,9 @@ MIN_BYTES = 2**18
 PART_BYTES = 2**26
 """Bytes that one of several threads copies at a time."""
 TRIM_AT = 0.1
-"""Most of a device's memory, as a share, that CuPy's pool keeps unused where UCX needs memory on the device too."""
+"""`trim` empties CuPy's pool if the pool keeps more than this share of the device's memory unused. UCX needs memory on
+the device too.
+"""
 
 
 class _Lane(threading.local):
@@ -126,9 +128,10 @@ def wait_for(array: Any) -> Any:
 
 
 def finished_to_host(array: Any) -> Any:
-    """The array in host memory, without waiting for kernels that run: all that write to it must have ended.
+    """The array in host memory, without waiting for running kernels. All kernels that write to the array must have
+    ended.
 
-    The array has one dimension, and its values lie one after the other.
+    The array has one dimension and is contiguous.
     """
     return _copied(_lane.ready(), array)
 
@@ -141,7 +144,7 @@ def _copied(lane: _Lane, source: Any) -> Any:
 
 
 def _fill(lane: _Lane, source: Any, pointer: int) -> None:
-    """Copy bytes of host memory to the device, by the stream of the lane. The last copies may still be under way."""
+    """Copy bytes of host memory to the device, by the stream of the lane. Returns before the last copies have ended."""
     for turn, at in enumerate(range(0, source.nbytes, BUFFER_BYTES)):
         size, slot = min(BUFFER_BYTES, source.nbytes - at), turn % 2
         lane.done[slot].synchronize()
@@ -172,7 +175,7 @@ def synchronize() -> None:
 
 
 def free_bytes() -> int:
-    """Bytes that are free on the current device, or unused in CuPy's pool or in that of this thread's arrays."""
+    """Bytes that are free on the current device or unused in CuPy's default pool."""
     free, _ = cupy.cuda.runtime.memGetInfo()
     return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 

@@ -1,6 +1,6 @@
-"""Compiles our CUDA kernels before any run, as in the build of an image. It needs NVIDIA's compiler, and no GPU.
+"""Compiles our CUDA kernels before any run, as in the build of an image. Needs NVIDIA's compiler, but no GPU.
 
-CuPy's own kernels are not among them: CuPy generates them on a GPU alone. `first_run` compiles those.
+Does not compile CuPy's own kernels, which CuPy generates only where there is a GPU. `first_run` compiles these.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
 """File → its sets of macros. Files that take longest to compile come first."""
 
 _MOST = 16
-"""Most processes. Each takes a second to start, and all kernels together take 70 to compile."""
+"""Maximum number of processes. Each takes a second to start. All kernels together take 70 seconds to compile."""
 
 
 def compile_ahead(processes: int, architectures: Sequence[int] | None = None) -> int:
-    """Compile what the cache folder lacks of all kernels for the architectures, in up to `processes` processes.
+    """Compile the kernels that the cache folder lacks for these architectures, in up to `processes` processes.
 
-    Without `architectures`: for all of `machine_code` that the compiler knows. Returns how many it compiled: variants
-    of a source × architectures. All are about 350, of 0.2 s each.
+    If `architectures` is None, takes all architectures of `machine_code` that the compiler knows. Returns the number of
+    compilations: one for each variant of a source and each architecture. There are about 350 in all, of 0.2 s each.
     Raises RuntimeError for a source that the compiler refuses, and OSError if the cache folder cannot be written.
     """
     if architectures is None:
@@ -78,7 +78,7 @@ def compile_ahead(processes: int, architectures: Sequence[int] | None = None) ->
 
 
 def missing() -> str:
-    """What the compiler lacks on this machine, and what to do; empty if it works."""
+    """Why the compiler does not work on this machine, and what to do; empty if it works."""
     try:
         nvrtc.getVersion()
     except RuntimeError as error:

@@ -7,7 +7,7 @@ and compiles them into CuPy's cache. CUDA's compiler does most of its work for o
 threads would not help.
 
 CuPy generates and compiles a kernel for each operation and types of operands: about a hundred for a run. An operation
-that `operations` lacks is compiled when a run needs it; a test names those.
+that `operations` lacks is compiled when a run needs it. A test names missing operations.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _UFUNCS = {
     "subtract": "int64,int64 int64,int int32,int32 int32,int int,int32",
     "where": "bool,int64,int bool,int32,int bool,int16,int16",
 }
-"""Operands of each function: array types, or a Python int (of an unsigned array: uint, of 32 bits: word)."""
+"""Operands of each function: types of arrays, or scalars: `int` is a Python int, `uint` np.uint64, `word` np.uint32."""
 _UFUNCS_ON_WORDS = {
     "add": "uint32,word",
     "bitwise_and": "uint32,word",
@@ -86,7 +86,7 @@ _TAKEN = "int64,int64 int64,int32 int64,int16 int32,int64 int32,int32 int32,int1
 _TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32 uint32,int64 int64,bool"
 _STORED = "int64,int32 int64,bool int32,int64 int32,int32 int32,int16 int32,bool"
 _STORED_WORDS = "uint32,int32"
-"""Types of an index and of the array that it is for."""
+"""Types of an index, and of the array that is indexed."""
 _SEARCHED = "int64,int64 int32,int64 int64,int32"
 """Types of the array that is searched and of the values."""
 
@@ -96,7 +96,9 @@ Operation = Callable[[], object]
 
 
 def operations(shards: bool) -> list[Operation]:
-    """Functions that compile the kernels of a run on one GPU, those that take longest first; then those of `shards`."""
+    """Functions that compile the kernels of a run on one GPU, the slowest first; with `shards`, then those of
+    shards.
+    """
     alone = [*_own_kernels(), *_scans(), *_on_indices(_TAKEN, _STORED), *_ufuncs(_UFUNCS), *_others()]
     if not shards:
         return alone
@@ -240,20 +242,20 @@ def _assign(kind: str) -> None:
 
 
 _MOST = 12
-"""Most processes. Each takes about two seconds to start. All operations together take about twenty to compile, those of
-shards as many.
+"""Maximum number of processes. Each takes about two seconds to start. All operations of a run on one GPU together take
+about twenty seconds to compile, and so do those of shards.
 """
 _LOCK = "gpu.lock"
-"""File in the cache folder that the process has locked which compiles."""
+"""File in the cache folder that is locked by the process that compiles."""
 _NUMBER = 2
-"""Bytes of the number of an operation in the pipe. The system never gives one of them to two processes."""
+"""Bytes of the number of an operation in the pipe. The system never splits these bytes between two processes."""
 
 
 def start(processes: int, shards: bool) -> list[subprocess.Popen[bytes]]:
-    """Start up to `processes` processes that compile the operations of a run, by `shards` or whole. The caller waits
-    for them.
+    """Start up to `processes` processes that compile the operations of a run, with `shards` or without. The caller has
+    to wait for the processes.
 
-    What a process fails to compile is compiled when it is needed.
+    An operation that a process fails to compile is compiled when a run needs it.
     """
     started = []
     reader, writer = os.pipe()
@@ -273,8 +275,8 @@ def start(processes: int, shards: bool) -> list[subprocess.Popen[bytes]]:
 def preparing(what: str) -> Iterator[None]:
     """Within the context the caller compiles all kernels for `what`, or loads them from CuPy's cache.
 
-    At the first run on a machine one process compiles, and the others wait for it. If it ends before all is compiled,
-    the next one goes on.
+    At the first run on a machine one process compiles, and the others wait for this process. If it ends before all is
+    compiled, the next process goes on.
     """
     with ExitStack() as lock:
         if not is_prepared(what):
@@ -300,14 +302,14 @@ def is_prepared(what: str) -> bool:
 
 
 def mark_prepared(what: str) -> None:
-    """Note that all kernels for `what` are in CuPy's cache. Does nothing if the cache folder cannot be written."""
+    """Record that all kernels for `what` are in CuPy's cache. Does nothing if the cache folder cannot be written."""
     with suppress(OSError, RuntimeError):
         _mark(what).parent.mkdir(parents=True, exist_ok=True)
         _mark(what).write_text(str(_cached()))
 
 
 def _mark(what: str) -> Path:
-    """A file whose name depends on all that compiled kernels depend on."""
+    """The file that marks `what` as prepared. Its name depends on everything that compiled kernels depend on."""
     parts = (what, cupy.__version__, cupy.cuda.nvrtc.getVersion(), _device(), _cupy_folder(), _sources())
     return _folder() / f"gpu-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
@@ -342,7 +344,7 @@ def _cached() -> int:
 def _main() -> None:
     all_of_them = operations(shards=True)
     while number := os.read(sys.stdin.fileno(), _NUMBER):
-        with suppress(Exception):  # the run that needs it will tell
+        with suppress(Exception):  # the run that needs this operation reports the error
             all_of_them[int.from_bytes(number, "little")]()
     cupy.cuda.get_current_stream().synchronize()
 

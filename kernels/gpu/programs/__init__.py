@@ -1,7 +1,7 @@
 """Gathers of vertex programs on the GPU. Modules and functions have the names of their twins in `kernels.cpu.programs`.
 
-May import `kernels.graph`, `kernels.gpu.adjacency`, `kernels.gpu.runtime` and CuPy. Start with `kernels.programs`: it
-has the contract of each function. `classes` sorts rows by length for the kernels.
+May import `kernels.graph`, `kernels.gpu.adjacency`, `kernels.gpu.runtime` and CuPy. Start with `kernels.programs`,
+which has the contract of each function. `classes` sorts rows by length for the kernels.
 """
 
 from .components import connected_sources, lower_values, lowered_rows

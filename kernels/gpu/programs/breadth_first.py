@@ -13,9 +13,13 @@ from .classes import BLOCK
 from .push_pull import Pushed, count_selected
 
 ALPHA = 15
-"""Rows are read once the vertices that were reached last have more than one in ALPHA of the entries that are left."""
+"""The search switches from pushes to reading rows when the vertices that were reached last have more than one in ALPHA
+of the entries that no vertex has pushed.
+"""
 BETA = 18
-"""Vertices push again once fewer than one in BETA was reached, and fewer than in the superstep before."""
+"""The search switches back to pushes when a superstep reaches fewer than one vertex in BETA, and fewer vertices than
+the superstep before.
+"""
 
 
 class _Search:
@@ -28,18 +32,22 @@ class _Search:
         words = -(-self.count // 32)
         self.active, self.fresh = cupy.empty((2, words), np.uint32)
         self.rest = cupy.empty(self.count, np.int32)
-        """Rows to be read to their end; in supersteps that push, the reached vertices."""
+        """The list that a kernel fills: rows to be read to their end, or in supersteps that push the reached
+        vertices.
+        """
         self.sums, self.size = cupy.zeros(3, np.uint64), cupy.zeros(1, np.uint32)
 
     def mark(self, step: int) -> None:
-        """Make the vertices of a level the active ones."""
+        """Make the vertices of level `step` active."""
         shape = (source.grid(self.count, BLOCK, 16),), (BLOCK,)
         source.kernel("programs/search:mark_level")(
             *shape, (self.level, np.int64(self.count), np.int32(step), self.active)
         )
 
     def pull(self, step: int) -> tuple[int, int, int]:
-        """Reach the vertices with an active source: how many, their entries as rows of sources, and of targets."""
+        """Reach the vertices with an active source. Returns their number, and the number of entries in their rows of
+        sources and in their rows of targets.
+        """
         offsets, out, count = self.rows.offsets, self.out.offsets, np.int64(self.count)
         self.sums.fill(0)
         self.size.fill(0)
@@ -54,7 +62,7 @@ class _Search:
         return reached, entries, further
 
     def push(self, pushed: Pushed, step: int) -> Any:
-        """Reach the targets of the pushing vertices. Returns them, in any order."""
+        """Reach the targets of the pushing vertices. Returns the reached vertices, in any order."""
         self.size.fill(0)
         own = np.int32(step), self.level, self.parent.view(np.uint32), self.rest, self.size
         pushed.launch("reach_rows", *own, VALUE=0, ALONG=0, LARGEST=0)
@@ -62,7 +70,7 @@ class _Search:
 
 
 def search(rows: InRows, out: InRows, start: int) -> tuple[Any, Any, int, int]:
-    """(levels, parents, supersteps, entries of the rows that were read, some only in part); see `kernels.programs`."""
+    """(levels, parents, supersteps, entries of the rows that were read in whole or in part); see `kernels.programs`."""
     run, listed = _Search(rows, out, start), cupy.array([start], np.int32)
     pushed = Pushed(out, listed)
     ahead, left, unread = pushed.entries, len(out), len(rows) - count_selected(rows, listed)

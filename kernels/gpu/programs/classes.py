@@ -1,4 +1,4 @@
-"""Rows by length, so that each row is gathered by as many lanes as it has work for. The kernels are in classes.cu."""
+"""Rows sorted by length, so that the number of lanes that gather a row fits its length; see classes.cu."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _WARPS = BLOCK // 32
 
 @dataclass(frozen=True)
 class RowClasses:
-    """Rows in classes by length; classes.cuh describes them. All arrays are on the device, and none is read here."""
+    """Rows in classes by length; classes.cuh describes the classes. All arrays are on the device, and the host reads
+    none of them.
+    """
 
     selected: Any
     """int32 [rows], or None for all rows."""
@@ -42,17 +44,19 @@ class RowClasses:
         return source.grid(most, _WARPS, 16)
 
     def arguments(self, rows: InRows) -> tuple[Any, ...]:
-        """What the kernels of `fold_rows` read first."""
+        """The first arguments of kernels that use `fold_rows`."""
         selected = 0 if self.selected is None else self.selected
         return rows.offsets, selected, self.order, self.starts, self.first_part, self.slot_of, self.parts
 
 
 _of_all_rows: dict[int, tuple[weakref.ref[Any], RowClasses]] = {}
-"""The classes of all rows of an InRows, by the id of it or of what it names as `lasting`, while that is alive."""
+"""The classes of all rows of an InRows, by the id of the InRows or of its `lasting`, while this object is alive."""
 
 
 def row_classes(rows: InRows, selected: Any) -> RowClasses:
-    """The classes of the selected rows for kernels that cut long rows into parts. Those of all rows are kept."""
+    """The classes of the selected rows for kernels that cut long rows into parts. The classes of all rows are
+    cached.
+    """
     if selected is not None:
         return _sorted(rows, selected, GATHER_PER_LANE, GATHER_LONGEST, True)
     lasting = rows if rows.lasting is None else rows.lasting

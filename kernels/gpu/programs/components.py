@@ -16,7 +16,7 @@ from .reductions import VALUES
 ROUNDS = 2
 """Entries of each row that are linked before the largest component is looked for."""
 SAMPLES = 1024
-"""Sources that are looked at for it."""
+"""Approximate number of sources that are sampled to find the largest component."""
 
 
 def connected_sources(rows: InRows, own: Any, sources: int, symmetric: bool) -> Any:

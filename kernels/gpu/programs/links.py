@@ -23,7 +23,7 @@ def count_all_links(offsets: Any, lower: Any, times: Any) -> Any:
 
 
 def count_links(transposed: InRows, one: Any, other: Any, times: Any, links: Any) -> None:
-    """Add to each row the `times` of the edges whose two ends are in it; see `kernels.programs`."""
+    """Add to each row the `times` of the edges that have both ends in the row; see `kernels.programs`."""
     if len(one):
         arguments = (transposed.offsets, transposed.source, one, other, times, np.int64(len(one)), links)
         source.kernel("programs/links:count_links")((source.grid(32 * len(one), BLOCK),), (BLOCK,), arguments)

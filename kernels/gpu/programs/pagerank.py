@@ -23,7 +23,9 @@ class Supersteps:
         self._shares = self.rank / self._divisor
 
     def advance(self, damping: float, restarts: float, keep: bool) -> Any:
-        """A superstep; returns the total change, rounded."""
+        """Run a superstep. Returns the total change of the ranks, which is rounded; see
+        `kernels.pagerank.Supersteps`.
+        """
         got, count = row_sums(self._rows, self._shares, ""), self._rows.rows
         after, moved = self.earlier if keep else self.rank, cupy.zeros(1)
         source.kernel("programs/ranks:next_ranks")(

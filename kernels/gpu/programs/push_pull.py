@@ -34,7 +34,9 @@ def count_entries(rows: InRows, receiving: Any) -> int:
 
 
 def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any, Any, int]:
-    """The receiving rows with an active source, the first of each, and the entries of all receiving rows."""
+    """The receiving rows with an active source, the first active source of each, and the number of entries of all
+    receiving rows.
+    """
     count, which = rows.rows, 0 if receiving is None else receiving
     best, rest, left = cupy.empty(count, np.int32), cupy.empty(count, np.int32), cupy.zeros(1, np.uint32)
     source.kernel("programs/first:try_rows")(
@@ -50,7 +52,9 @@ def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any
 
 
 class Pushed:
-    """The entries of a few sources, for kernels with a thread an entry. The host does not learn how many they are."""
+    """The entries of a few sources, for kernels with a thread an entry. A launch does not need their number on the
+    host.
+    """
 
     def __init__(self, transposed: InRows, changed: Any) -> None:
         self._starts = starts = starts_of(row_lengths(transposed, changed))
@@ -58,7 +62,7 @@ class Pushed:
 
     @property
     def entries(self) -> int:
-        """How many they are. Waits for the GPU."""
+        """The number of entries. Waits for the GPU."""
         return int(self._starts[-1])
 
     def launch(self, name: str, *own: Any, **defines: Any) -> None:

@@ -30,16 +30,16 @@ def row_sums(rows: InRows, values: Any, along: str) -> Any:
 
 
 VALUES = {np.dtype(np.int32): 0, np.dtype(np.int64): 1, np.dtype(np.float64): 2}
-"""Types of values, as the kernels know them."""
+"""The value of the macro VALUE for each type of values."""
 
 
 def defines_of(extreme: Extreme, kind: np.dtype[Any]) -> dict[str, Any]:
-    """What a kernel for such extremes of values of a type is compiled with."""
+    """The macros of a kernel for this extreme of values of type `kind`."""
     return {"VALUE": VALUES[kind], "ALONG": ALONG[extreme.along], "LARGEST": int(extreme.largest)}
 
 
 def row_extremes(rows: InRows, selected: Any, values: Any, extreme: Extreme) -> tuple[Any, Any]:
-    """The best value over the entries of each row, and its first source."""
+    """The best value over the entries of each row, and the first source that has this value."""
     classes = row_classes(rows, selected)
     count = len(classes.order)
     out, best = cupy.empty(count, values.dtype), cupy.empty(count, np.int32)
@@ -57,14 +57,14 @@ def row_extremes(rows: InRows, selected: Any, values: Any, extreme: Extreme) -> 
 BLOCK_OF_ROW = 512
 """Threads that share a long row."""
 SCRATCH_BYTES = 2**30
-"""Most bytes of the tables of blocks, unless the tables of few blocks take more."""
+"""Maximum bytes of the tables of all blocks, unless the tables of LEAST_BLOCKS blocks take more."""
 SHARED_ENTRIES = 2**10
-"""Entries of a row whose table fits shared memory."""
+"""The table of a row of at most this many entries fits shared memory."""
 LEAST_BLOCKS = 4
 
 
 def row_modes(rows: InRows, selected: Any, values: Any, none: int) -> Any:
-    """The most frequent value of each row; the smallest of several; `none` for a row without entries."""
+    """The most frequent value of each row, the smallest if several are; `none` for a row without entries."""
     classes, longest = short_and_long_rows(rows, selected), _longest(rows, selected)
     out, kind = cupy.empty(len(classes.order), values.dtype), VALUES[values.dtype]
     _launch("short_modes", classes, rows, values, values.dtype.type(none), out, VALUE=kind)
@@ -99,13 +99,13 @@ def _launch(
 
 
 def _longest(rows: InRows, selected: Any) -> int:
-    """Entries of the longest of the rows."""
+    """Number of entries of the longest selected row."""
     lengths = cupy.diff(rows.offsets) if selected is None else rows.offsets[selected + 1] - rows.offsets[selected]
     return int(lengths.max()) if len(lengths) else 0
 
 
 def _blocks(table_bytes: int) -> int:
-    """Blocks whose tables fit SCRATCH_BYTES."""
+    """The number of blocks whose tables fit SCRATCH_BYTES, at least LEAST_BLOCKS."""
     most = source.grid(2**31, 1, 2)
     return max(LEAST_BLOCKS, min(most, SCRATCH_BYTES // table_bytes))
 
@@ -133,7 +133,7 @@ def exact_sums(arrays: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def _parts(values: Any) -> list[Any]:
-    """The values in parts for a set of digits each; integers in one part."""
+    """The values in parts, each for one set of digits. Integers are in one part."""
     if values.dtype != np.float64 or not len(values):
         return [values]
     whole = cupy.ascontiguousarray(values)

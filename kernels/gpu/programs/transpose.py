@@ -16,8 +16,8 @@ from .push_pull import Pushed
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:
-    """The entries by source. Takes 24 bytes an entry of scratch memory, 40 with weights. The host transposes rows that
-    are streamed.
+    """The entries of `rows` as rows by source. Takes 24 bytes an entry of scratch memory, 40 with weights. The host
+    transposes rows that are streamed.
     """
     if isinstance(rows, ChunkedRows):
         return transposed_rows(rows.home, sources)
@@ -43,7 +43,8 @@ def both_ways(low: Any, high: Any, weight: Any, vertices: int) -> InRows:
     else:
         by = cupy.argsort(key)
         key, turned = key[by], weight[by]
-    # Lower neighbours come first, so an entry of either direction moves by the entries of the other before it.
+    # In a row lower neighbours come first. So an entry's place is its place among the entries of its own direction,
+    # plus the number of entries of the other direction before it.
     to = up[key >> 32]
     to += cupy.arange(len(key))
     source[to] = (key & 0xFFFFFFFF).astype(np.int32)

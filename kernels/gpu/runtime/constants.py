@@ -20,7 +20,7 @@ LEAST_GROUPED = 2**16
 """The smallest frontier that is grouped."""
 
 STREAM_PART = 1024
-"""Most sets that one team looks up in a table in tables.cuh."""
+"""Maximum number of sets that one team looks up in a table; see tables.cuh."""
 
 SHARD_WARPS = 16
 """Warps of a block in shards/round.cuh. Two blocks share a multiprocessor that has room for them."""

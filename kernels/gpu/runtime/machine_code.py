@@ -1,7 +1,7 @@
-"""Machine code of our CUDA kernels that was compiled ahead of runs. NVIDIA's compiler, NVRTC, needs no GPU for it.
+"""Machine code of our CUDA kernels that was compiled ahead of runs. NVIDIA's compiler, NVRTC, needs no GPU to do so.
 
 The files are in the cache folder, or in the environment, as in images. A GPU runs code for its own compute capability
-and for lower ones of the same major version (CUDA C++ Programming Guide, "Binary Compatibility").
+and for lower capabilities of the same major version (CUDA C++ Programming Guide, "Binary Compatibility").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...runtime import cache_folder
 ARCHITECTURES = (75, 80, 90, 100, 120)
 """Compute capabilities that code is compiled for: 10 × the major version + the minor. Other GPUs run one of these."""
 OPTIONS = ("-std=c++17",)
-"""Options of the compiler, of all kernels."""
+"""Options of the compiler for all kernels."""
 _AS_CUPY = ("-ftz=true", "--device-as-default-execution-space")
 """Options that CuPy adds."""
 
@@ -43,8 +43,8 @@ def is_kept(text: str, architecture: int) -> bool:
 def keep(text: str, architecture: int) -> None:
     """Compile the source `text` into the cache folder.
 
-    Raises RuntimeError with the compiler's messages for a source that it refuses, and OSError if there is no folder, or
-    it cannot be written.
+    Raises RuntimeError with the compiler's messages if the compiler refuses the source, and OSError if there is no
+    cache folder or it cannot be written.
     """
     try:
         folder = cache_folder.home() / cache_folder.sources()

@@ -1,8 +1,8 @@
 """Memory for arrays: CuPy's pool, what the device has room for, and pinned host memory for what does not fit.
 
-Kernels could read arrays in mapped host memory as they read those of the device. Measured on one NVIDIA H200: over the
-link copies move 55 GB a second, a kernel's reads in sequence 1 to 6, and 48 million random reads. So mapped arrays are
-copied part by part.
+Kernels could read arrays in mapped host memory directly, but slowly. Measured on one NVIDIA H200, over the link: copies
+move 55 GB a second, and sequential reads of a kernel 1 to 6; a kernel makes 48 million random reads a second. So mapped
+arrays are copied to the device part by part.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ _HOST = 1
 
 
 def room(wanted: int, freed: int = 0) -> int:
-    """Bytes of the device's memory that can be taken, and `freed` bytes.
+    """Bytes of the device's memory that can be allocated, plus `freed`.
 
-    If these are less than twice `wanted`, the unused memory of CuPy's pool is returned to the device, and what cannot
-    be returned does not count.
+    If these are less than twice `wanted`, the unused memory of CuPy's pool is returned to the device. Unused memory
+    that cannot be returned then does not count.
     """
     pool = cupy.get_default_memory_pool()
     most = _from_the_device(pool) + int(pool.free_bytes()) + freed
@@ -116,8 +116,8 @@ def in_host_memory(array: Any) -> Any:
 
 
 def parts(*arrays: Any) -> Iterator[slice]:
-    """Parts of arrays of one length: the whole of them if all are on the device, or short parts if one is in mapped
-    host memory.
+    """Parts of arrays of one length: one part if all arrays are on the device, short parts if any is in mapped host
+    memory.
     """
     length = len(arrays[0])
     size = MAPPED_PART if any(map(_is_mapped, arrays)) else max(length, 1)
@@ -126,7 +126,7 @@ def parts(*arrays: Any) -> Iterator[slice]:
 
 
 def near(part: Any) -> Any:
-    """A part of an array: itself if it is on the device, otherwise a copy there."""
+    """A part of an array: the part itself if it is on the device, otherwise a copy on the device."""
     return part.copy() if _is_mapped(part) else part
 
 

@@ -14,7 +14,7 @@ from . import machine_code
 from .constants import BY_FILE, EVERY_FILE
 
 _STATIC_BYTES = 2**12
-"""Most bytes of shared memory that a kernel declares statically."""
+"""Upper bound of the bytes of shared memory that a kernel declares statically."""
 _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"$', re.MULTILINE)
 
 

@@ -1,8 +1,8 @@
-"""The mail between shards: where a shard's kernel writes to the others and reads what they wrote.
+"""The mail between shards: memory into which the kernel of a shard writes for other shards, and from which it reads.
 
-Mail is in the memory of GPUs that access each other's memory; in host memory that all processes map, which kernels
-write and read without a host thread; or in host memory whose words a host thread carries. The layout is in
-shards/mail.cuh.
+Mail is in one of three places: in the memory of GPUs that access each other's memory (`DirectMail`); in host memory
+that all processes map, which kernels write and read without a host thread (`HostMail`); or in host memory of each
+process, between which host threads carry the words (`RelayedMail`). shards/mail.cuh has the layout.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ..runtime.constants import NEVER
 from .shared_memory import Links, Mailbox
 
 MAX_EDGES = 2**22
-"""Most edges that one shard removes in one exchange. Further edges wait for the next exchange."""
+"""Maximum number of edges that one shard removes in one exchange. Further edges wait for the next exchange."""
 MAX_EVENTS = 2**20
-"""Most halves with an event that one shard handles in one exchange."""
+"""Maximum number of halves with an event that one shard handles in one exchange."""
 MAX_RELAYED_EDGES = 2**20
 """As `MAX_EDGES`, where the host carries the mail: 32 MiB of host memory for each shard, and as much for sending."""
 
@@ -35,7 +35,10 @@ MAX_RELAYED_EVENTS = 2**18
 HEADER = 4
 """Words of the header before the edges that a shard sends through the host."""
 POST_WORDS, _EDGE_WORDS, _MESSAGE_WORDS = 8, 2, 4
-"""A post has four numbers: edges, messages, news, least count. Each is followed by the number of its turn."""
+"""32-bit words of a post, of an edge and of a message.
+
+A post has four numbers: edges, messages, news, least count. Each is followed by the number of its turn.
+"""
 _CHECKS = 300
 """Number of checks for a post, about 10 µs, before the thread yields the core."""
 _YIELDS = 100
@@ -59,9 +62,9 @@ class ShardMailbox(Mailbox):
 class DirectMail(Links):
     """Mail of a shard whose kernel writes into the mailboxes of the other shards, on this GPU or on GPUs it can access.
 
-    `rank` is the number of the shard, `mailbox` its own mailbox, and `addresses` those of all shards by rank.
-    `abandon()` tells the others to stop waiting for this shard, `mark_peer_lost()` ends this shard's kernel,
-    `close()` closes the others' memory. Raises ConnectionError if a mailbox cannot be reached.
+    `rank` is the number of the shard, `mailbox` its own mailbox, and `addresses` the addresses of the mailboxes of all
+    shards by rank. `abandon()` tells the other shards to stop waiting for this shard, `mark_peer_lost()` ends this
+    shard's kernel, `close()` closes the other shards' memory. Raises ConnectionError if a mailbox cannot be reached.
     """
 
     mailbox: ShardMailbox
@@ -80,7 +83,7 @@ class DirectMail(Links):
 
     @property
     def on_one_device(self) -> bool:
-        """Whether this GPU peels all shards, two or more, so that no other device reads what a shard writes."""
+        """Whether this GPU peels all shards of two or more. No other device then reads what a shard writes."""
         return 1 < self.here == self.shards  # a single shard runs the same kernel as beside other GPUs
 
     @property
@@ -139,12 +142,12 @@ class RelayedMail:
 
     @property
     def max_common_words(self) -> int:
-        """Most words of `outgoing` for all other shards."""
+        """Maximum number of words in the first result of `outgoing`, which are for all other shards."""
         return HEADER + _EDGE_WORDS * self.max_edges
 
     @property
     def max_own_words(self) -> int:
-        """Most words of `outgoing` for one other shard."""
+        """Maximum number of words of `outgoing` for one other shard alone."""
         return 2 * _MESSAGE_WORDS * self.max_events
 
     @property
@@ -153,7 +156,9 @@ class RelayedMail:
         return int(self._memory.ctypes.data)
 
     def tables(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Addresses as in `DirectMail` for posts and messages, and for edges [2, 2]: own and sent ones."""
+        """Addresses as in `DirectMail` for posts and messages. Those for edges are [2, 2] by parity of turn: this
+        shard's own inbox, and the memory from which the host thread sends.
+        """
         own = [kind[:, self.rank] for kind in _inbox_tables(self.inbox, self.shards, self.max_edges, self.max_events)]
         slot = np.arange(2 * self.shards, dtype=np.uint64).reshape(2, self.shards)
         posts = np.uint64(self._posts.ctypes.data) + slot * np.uint64(4 * POST_WORDS)
@@ -164,7 +169,9 @@ class RelayedMail:
         return posts, np.ascontiguousarray(edges[:, : 1 + bool(self._others)]), messages
 
     def await_post(self, turn: int, ended: Event) -> bool:
-        """Wait until the kernel has posted its mail of meeting `turn`, which counts from 1. False if `ended` is set."""
+        """Wait until the kernel has posted its mail of meeting `turn`. Meetings count from 1. False if `ended` is
+        set.
+        """
         for q in self._others:
             yields = 0
             for at in range(self._slot(turn, q) + 1, self._slot(turn, q) + POST_WORDS, 2):
@@ -177,9 +184,9 @@ class RelayedMail:
         return True
 
     def outgoing(self, turn: int) -> tuple[Words, list[Words]]:
-        """The words that the kernel wrote: those for all other shards, and [shards] those for each.
+        """The words that the kernel wrote: the words for all other shards, and a list [shards] of the words for each.
 
-        They are valid until the second meeting after this one.
+        They are valid until the second meeting after this meeting.
         """
         side = turn & 1
         common = self._edges[side, :HEADER]
@@ -262,7 +269,7 @@ def _inbox_tables(
 
 
 def peer_lost_flag() -> Words:
-    """A word in host memory that kernels read: 0, until another shard has failed."""
+    """A word in host memory that kernels read. It is 0 until `mark_peer_lost` sets it."""
     word = _pinned(1)
     word[0] = 0
     return word
@@ -287,12 +294,12 @@ def host_inbox_words(shards: int, edges: int) -> int:
 
 
 class HostMail:
-    """Mail of a shard whose kernel writes into the inboxes of the other shards, which are in host memory.
+    """Mail of a shard whose kernel writes into the inboxes of the other shards in host memory.
 
     `inboxes` [shards] are the inboxes of all shards by rank, each of `host_inbox_words` words, 0 at the start, and the
     same memory in every process. They must stay mapped until `close`. `edges` is the number of edges of the whole
     graph, `here` the number of shards whose kernels run on this GPU at the same time. Raises ConnectionError if CUDA
-    cannot access such memory.
+    cannot access this memory.
     """
 
     on_one_device = False
@@ -326,7 +333,7 @@ class HostMail:
         store_release(self.peer_lost, 0, 1)
 
     def abandon(self) -> None:
-        """Tell the other shards to stop waiting for this one."""
+        """Tell the other shards to stop waiting for this shard."""
         never = np.full(POST_WORDS // 2, NEVER << 32, np.uint64)
         for q, inbox in enumerate(self._inboxes):
             for slot in (self.rank, self.shards + self.rank) if q != self.rank else ():

@@ -1,8 +1,8 @@
 """Exchange of words between GPUs through NCCL, while a kernel on the same GPU waits for the words.
 
-NVIDIA's Collective Communications Library (docs.nvidia.com/deeplearning/nccl), by CuPy's interface. While a kernel
-waits for words from NCCL, no call may wait for kernels: all memory, streams, connections and kernels of NCCL are
-created before. NCCL's kernels need multiprocessors that the waiting kernel leaves free.
+NCCL is NVIDIA's Collective Communications Library (docs.nvidia.com/deeplearning/nccl), used through CuPy. While a
+kernel waits for words from NCCL, no call may wait for kernels. So all memory, streams, connections and kernels of NCCL
+are created before. NCCL's kernels need multiprocessors that the waiting kernel leaves free.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LIMITS = {
 _PRIORITY = -5
 """Priority of the stream, the highest. Kernels on streams of different priorities never queue behind each other."""
 _EAGER_WORDS = 4096
-"""Words that each rank sends to all in the first step: its sizes, and its words if they fit."""
+"""Number of words that each rank sends to all ranks in the first step: its sizes, and its words if they fit."""
 _WORD = 4
 _ABORT_SECONDS = 5.0
 """Seconds that an abort waits for a call of NCCL in another thread."""
@@ -46,14 +46,16 @@ def missing() -> str:
 
 
 def new_id() -> bytes:
-    """A new identity for a set of ranks that NCCL connects. One rank creates it for all."""
+    """A new identity for a set of ranks that NCCL connects. One rank creates the identity for all ranks."""
     return bytes(nccl.get_unique_id())
 
 
 class Ranks:
-    """One of `count` ranks that NCCL connects, on the current GPU. All are created at the same time with one identity.
+    """Rank `rank` of `count` ranks that NCCL connects, on the current GPU. All ranks must be created at the same time,
+    with the same identity.
 
-    A rank sends at most `max_common_words` words to all, and at most `max_own_words` to each. Raises RuntimeError.
+    In an exchange a rank sends at most `max_common_words` words to all ranks, and at most `max_own_words` to each rank
+    alone. Raises RuntimeError.
     """
 
     def __init__(self, identity: bytes, rank: int, count: int, max_common_words: int, max_own_words: int) -> None:
@@ -73,7 +75,7 @@ class Ranks:
             self._connect(max_common_words, max_own_words)
 
     def _connect(self, max_common_words: int, max_own_words: int) -> None:
-        """Have NCCL connect and load its kernels, by an exchange of each kind of size that will occur."""
+        """Make NCCL connect and load its kernels, by one exchange of each kind of size that will occur."""
         sizes = [0, *(size for size in (_EAGER_WORDS, 2**14, 2**17) if size < max_common_words), max_common_words]
         own = [np.zeros(max_own_words, np.uint32)] * self.count
         for size in sizes:
@@ -117,7 +119,7 @@ class Ranks:
     def _exchange_large(
         self, common: Words, own: Sequence[Words], headers: Sequence[Sequence[int]], large: Sequence[int]
     ) -> None:
-        """The second step: the words of the ranks whose words did not fit into the first."""
+        """The second step: send the words of the ranks whose words did not fit into the first step."""
         if self.rank in large:
             for q in self._others:
                 self._copy(self._sending[q].data.ptr, common)

@@ -38,7 +38,7 @@ SHRINK_WITH = 0.6
 TRIM_AT = 0.8
 """Removed edges are removed from the rows when at most this share remains of the halves in the rows."""
 TRIM_WITH = 0.9
-"""As `TRIM_AT`, while another shard does so."""
+"""As `TRIM_AT`, while another shard trims its rows."""
 MAX_ROUNDS = 2000
 """Rounds of one launch. Time limits and progress are checked between launches."""
 _HALVES, _LEVEL, _LEVELS, _NEWS, _ROUNDS, _EXCHANGES, _SENT = range(STATE_HALVES, STATE_WORDS)
@@ -51,9 +51,9 @@ _ROLE_BITS = HALF_ROLE.bit_length() - 1
 class ShardPeeling:
     """The peeling of the shard `mail.rank` of a graph with `vertices` vertices and `edges` edges.
 
-    `low` and `high`, uint32 [local edges], are the ends of the edges with an end in its class: ranks by ascending
-    degree, sorted by (low, high). `support`, int32 [local edges], is the number of triangles of each at the start. To
-    continue, pass the `count`, `words` (as `sums`), `level` and `levels` of an earlier peeling instead.
+    `low` and `high`, uint32 [local edges], are the ends of the edges with an end in the shard's class: ranks by
+    ascending degree, sorted by (low, high). `support`, int32 [local edges], is the number of triangles of each edge at
+    the start. To continue an earlier peeling, pass its `count`, `words` (as `sums`), `level` and `levels` instead.
 
     `launch(quit)` and `finish()` peel while `in_progress`; then `gather()`, if edges are left, and `intervals()` return
     the bounds of λ. All shards make the same calls. Raises ValueError for 2^27 or more triangles of one edge,
@@ -84,7 +84,9 @@ class ShardPeeling:
         self.supports = 0
         """Sum of the triangles of the edges whose high end is in this shard's class."""
         self.remaining_edges = self.remaining_triangles = 0
-        """Number of these edges that remain, and the sum of their remaining triangles. Valid after `intervals`."""
+        """Of the edges whose high end is in this shard's class: the number that remain, and the sum of their remaining
+        triangles. Valid after `intervals`.
+        """
         if support is not None:
             if int(support.max() if len(support) else 0) >= MAX_TRIANGLES:
                 raise ValueError(
@@ -118,7 +120,7 @@ class ShardPeeling:
 
     @property
     def words(self) -> NDArray[np.uint64]:
-        """The same as an array, for a peeling that continues this one."""
+        """`sums` as an array, for a peeling that continues this peeling."""
         return np.asarray(self._sums.get())
 
     @property
@@ -223,7 +225,7 @@ class ShardPeeling:
         self._tables = [cupy.asarray(table) for table in mail.tables()]
 
     def _start(self, low: Any, high: Any, count: Any) -> None:
-        """Build the rows of these remaining edges, and allocate what depends on the number of halves."""
+        """Build the rows of the remaining edges `low`, `high`, and allocate what depends on the number of halves."""
         self._low, self._high, self._count = low, high, count
         self._rows: Any = build_part(self.part, low, high)
         self._in_rows = self._state[_HALVES] = len(count)

@@ -89,7 +89,9 @@ def trim_part(rows: PartRows, count: Any) -> None:
 
 
 def split_counts(part: Part, low: Any, high: Any, support: Any) -> tuple[Any, int]:
-    """The halves of the edges at the start, and the sum of the supports of the edges whose high end is in the class."""
+    """The halves of the edges at the start of a peeling, and the sum of the supports of the edges whose high end is in
+    the shard's class.
+    """
     count, supports = cupy.empty(len(low), np.int32), cupy.zeros(1, np.uint64)
     part.launch("split_counts", len(low), low, high, support, count, supports)
     return count, int(supports[0])

@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 from ...gpu_shards import MAX_PEERS, THIS_PROCESS, Address, machine_id
 
 PATIENCE_SECONDS = 300.0
-"""Seconds after which a silent peer counts as failed: its process has died. A peer that fails and lives says so. The
-longest pauses of a working peer are a round among its hubs and the construction of its rows.
+"""Seconds after which a silent peer counts as failed, since its process must have died: a peer that fails while its
+process lives tells the others. The longest pauses of a working peer are a round among its hubs and the construction of
+its rows.
 """
 _MIN_BYTES = 2**21
 """The smallest unit of memory that the driver shares between processes."""
 
 
 class Mailbox:
-    """Memory of one peer into which the other peers write: posts, then the content that each sends.
+    """Memory of one peer into which the other peers write: posts, then the content that each peer sends.
 
-    It is allocated outside of CuPy's pool, because it is shared. Raises ValueError for more than MAX_PEERS peers,
+    The memory is shared, and so is allocated outside of CuPy's pool. Raises ValueError for more than MAX_PEERS peers,
     MemoryError.
     """
 
@@ -40,7 +41,7 @@ class Mailbox:
         runtime.deviceSynchronize()
 
     def address(self) -> Address:
-        """The address by which the others open it."""
+        """The address by which other peers open the mailbox."""
         return address_of(int(self._memory.ptr))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -48,7 +49,7 @@ class Mailbox:
 
 
 class _MovedMailbox:
-    """The result of unpickling a mailbox in another process. The memory stays in the process that others write to."""
+    """The result of unpickling a mailbox in another process. The memory stays in the process that allocated it."""
 
 
 def allocate_shared(size: int) -> Any:
@@ -72,9 +73,9 @@ def address_of(pointer: int) -> Address:
 
 
 def reach(address: Address) -> tuple[int, bool]:
-    """A pointer to the memory at an address, and whether it was opened, so that it has to be closed.
+    """A pointer to the memory at an address, and whether the memory was opened and has to be closed later.
 
-    Raises ConnectionError if it cannot be reached.
+    Raises ConnectionError if the memory cannot be reached.
     """
     if address.process == THIS_PROCESS:
         return address.pointer, False
@@ -87,7 +88,7 @@ def reach(address: Address) -> tuple[int, bool]:
 
 
 class Links:
-    """The opened mailboxes of all peers, for one of them. Raises ConnectionError if one cannot be reached."""
+    """The mailboxes of all peers, opened for peer `rank`. Raises ConnectionError if a mailbox cannot be reached."""
 
     def __init__(self, rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> None:
         own = addresses[rank]
@@ -108,7 +109,7 @@ class Links:
             raise
 
     def abandon(self) -> None:
-        """Tell the other peers to stop waiting for this one."""
+        """Tell the other peers to stop waiting for this peer."""
         never = self.mailbox.never
         for q, pointer in enumerate(self.pointers):
             for slot in (self.rank, len(self.pointers) + self.rank) if q != self.rank else ():
@@ -136,16 +137,16 @@ _MIN_WORDS = 2**19
 
 
 class Outbox:
-    """Memory for `words` words, twice: what is sent in one exchange may be read while the next is written.
+    """Two areas of `words` words each: other groups may read one exchange while the next exchange is written.
 
-    It is allocated outside of CuPy's pool, because it is shared. Raises MemoryError.
+    The memory is shared, and so is allocated outside of CuPy's pool. Raises MemoryError.
     """
 
     def __init__(self, words: int) -> None:
         self.words = max(words, _MIN_WORDS)
         self._memory = allocate_shared(2 * self.words * _WORD)
         self.address = address_of(int(self._memory.ptr))
-        """The address by which other processes open it."""
+        """The address by which other processes open the outbox."""
 
     def view(self, turn: int, first: int, count: int) -> Any:
         """uint32 [count], from word `first` of area `turn`, 0 or 1."""
@@ -153,14 +154,16 @@ class Outbox:
 
 
 class OpenOutbox:
-    """The outbox of another group, or of a thread of this process. Raises ConnectionError if it cannot be reached."""
+    """The outbox of another group, or of a thread of this process. Raises ConnectionError if the outbox cannot be
+    reached.
+    """
 
     def __init__(self, address: Address, words: int) -> None:
         self.words = words
         self._pointer, self._is_opened = reach(address)
 
     def view(self, turn: int, first: int, count: int) -> Any:
-        """See `Outbox.view`. Reading it copies from the other GPU."""
+        """See `Outbox.view`. Reading the view copies from the other GPU."""
         return _words(self._pointer, turn * self.words + first, count, self)
 
     def close(self) -> None:
@@ -171,7 +174,8 @@ class OpenOutbox:
 
 
 def _words(pointer: int, first: int, count: int, owner: object) -> Any:
-    # The device that reads is given, because CuPy refuses arrays of other devices; their memory is mapped here.
+    # The array claims to be on the reading device, because CuPy refuses arrays of other devices. The memory of the
+    # other device is mapped here.
     device = runtime.getDevice()
     memory = cupy.cuda.UnownedMemory(pointer, (first + count) * _WORD, owner, device)
     return cupy.ndarray((count,), np.uint32, cupy.cuda.MemoryPointer(memory, first * _WORD))

@@ -26,8 +26,8 @@ _SAMPLES = 2**12
 def low_ranges(lows: Sequence[Any], most: int) -> list[list[slice]]:
     """Cut sorted runs into ranges of low ends, with about `most` edges of all runs in each.
 
-    `lows` [runs] are the low ends of each run, ascending. Gives [ranges][runs] slices. The edges of one low end are in
-    one range, whatever their number.
+    `lows` [runs] are the low ends of each run, ascending. Returns the slice of each run for each range, as lists
+    [ranges][runs]. All edges of one low end are in one range, whatever their number.
     """
     edges = sum(map(len, lows))
     count = -(-edges // most)
@@ -52,7 +52,7 @@ _BLOCK = 256
 
 
 MERGED_AT_ONCE = 2**28
-"""Edges that one sort merges, or somewhat more."""
+"""Approximate number of edges that one sort merges."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class ThirdVertexLists(SizedArrays):
 
 
 def merge_rows(low: Any, high: Any, runs: Any, vertices: int) -> MergedEdges:
-    """Merge sorted runs of edges by radix sorts of keys, one of each range of low ends; see `kernels.merge_rows`.
+    """Merge sorted runs of edges by one radix sort of keys for each range of low ends; see `kernels.merge_rows`.
 
-    Takes about 60 bytes for each edge of a range in addition to arguments and result; nothing for a single run.
+    Takes about 60 bytes for each edge of a range in addition to arguments and result. A single run is not sorted.
     """
     if len(runs) <= 2:
         return MergedEdges(low, high, cupy.arange(len(high), dtype=np.uint32), vertices)
@@ -105,14 +105,14 @@ def merge_rows(low: Any, high: Any, runs: Any, vertices: int) -> MergedEdges:
 
 
 def third_vertex_rows(rows: MergedEdges, cut: Any, first: int, shards: int) -> ThirdVertexLists:
-    """The rows of a group that owns all of the edges; see `kernels.third_vertex_rows`."""
+    """The rows of a group that owns all edges of `rows`; see `kernels.third_vertex_rows`."""
     return ThirdVertexLists(starts_of(count_ranks(rows.low, rows.vertices)), rows.high)
 
 
 def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: Any, sums: Any) -> tuple[Any, int]:
     """Find the triangles a < b < c of the given edges (a, b) with c in the group; see `kernels.count_by_third_vertex`.
 
-    Takes 9 bytes a given edge, 8 more for each edge that is looked up in the table of its b, and 24 bytes a vertex.
+    Takes 9 bytes a given edge, 8 more for each edge whose N(a) is looked up in a table of N(b), and 24 bytes a vertex.
     """
     found = cupy.zeros(len(high), np.int32)
     vertices, entries = len(rows.offsets) - 1, len(high)
