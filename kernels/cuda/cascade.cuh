@@ -1,10 +1,10 @@
-// Rounds that remove edges with their triangles, for peel.cu.
+// Rounds that remove edges with their triangles, for peel.cu and filter.cu.
 //
 // A round processes the frontier queue[begun .. end). The other two edges of each triangle of a frontier edge lose the triangle:
 // their counts are lowered by one. An edge whose count drops below its limit is appended to the queue and is removed in the next
-// round. One barrier of the whole grid separates two rounds. This is enough because the count of an edge encodes the round in
-// which it is removed: it is moved to one of three ranges below zero, by round % 3, and the move is an addition, which concurrent
-// decrements do not disturb.
+// round. One barrier of the whole grid separates two rounds. This is enough because the count of an edge encodes the
+// round that removes the edge: the count is moved to one of three ranges below zero, chosen by round % 3. The move is
+// an addition, which concurrent decrements do not disturb.
 //
 // Threads   A warp processes up to CHUNK edges at a time, and their shorter rows in units of UNIT entries. An edge with many units
 //           is split into parts for all warps; otherwise one edge between two hubs would delay the end of a round. In a round
@@ -100,7 +100,7 @@ struct Work {
     int edge[CHUNK];
     int unit[CHUNK];
     int2 lookup[LOOKUPS];  // entries of shorter rows to look up in the longer rows
-    int slot[LOOKUPS];  // the slot in `edge` of each, and CHUNK for each bucket after the first
+    int slot[LOOKUPS];  // for each lookup the slot of its edge, plus CHUNK times the buckets that were searched before
     int e[TRIANGLES];
     int f[TRIANGLES];
     int g[TRIANGLES];
@@ -116,7 +116,7 @@ struct Pending {
 #endif
 };
 
-// A warp lowers the counts for its found triangles, BATCH a lane at once. None is pending then.
+// A warp lowers the counts for all its found triangles, BATCH a lane at once, and empties their list.
 __device__ __forceinline__ void lower_counts(const Work& work, Pending& pending, const Removal& removal) {
     const int found = pending.triangles;
     pending.triangles = 0;
@@ -185,8 +185,9 @@ __device__ __forceinline__ void add_triangle(Work& work, Pending& pending, int e
     pending.triangles += __popc(hit);
 }
 
-// A warp performs the last of its pending lookups, at most PASS, in the hash tables of the longer rows. Those that must go on in
-// the next bucket become pending again while others are pending; at the end a loop is faster than passes of few lanes.
+// A warp performs the last of its pending lookups, at most PASS, in the hash tables of the longer rows. A lookup that
+// must go on in the next bucket becomes pending again if other lookups are pending. Otherwise a loop ends it, which is
+// faster than passes with few lanes.
 __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const Graph& graph, const Removal& removal) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(pending.lookups - PASS, 0);
@@ -245,8 +246,8 @@ __device__ __forceinline__ void drop_removed(int2 (&entries)[ENTRIES], int e, co
     }
 }
 
-// A warp processes UNIT entries of the shorter row. Entries that pass the filter of the longer row become pending lookups, which
-// run when there are PASS of them.
+// A warp processes UNIT entries of the shorter row. Entries that pass the filter of the longer row become pending
+// lookups. The warp runs lookups whenever at least PASS are pending.
 __device__ __forceinline__ void process_unit(
     Work& work, int i, int start, Pending& pending, const Graph& graph, const Removal& removal) {
     const int lane = threadIdx.x & 31;
@@ -293,8 +294,8 @@ __device__ __forceinline__ void process_unit(
     while (pending.lookups >= PASS) run_lookups(work, pending, graph, removal);
 }
 
-// A warp processes the edges frontier[first .. first + edges). The parts of an edge with more than SPLIT units go to the list of heavy
-// parts instead, if they fit.
+// A warp processes the edges frontier[first .. first + edges). An edge with more than SPLIT units goes to the list of
+// heavy parts instead, if all its parts fit.
 __device__ __forceinline__ void process_chunk(
     Work& work, const int* frontier, uint32 first, int edges, Pending& pending, int2* heavy, uint32* heavy_parts, const Graph& graph,
     const Removal& removal) {

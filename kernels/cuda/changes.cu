@@ -1,20 +1,21 @@
 // Packets of lowered counts, in the format of kernels/cpu/peeling/filtering.py: one bit for each edge, and an amount for each bit set.
 //
-// mark      The bit of each edge whose amount is not 0, and how many bits of each word are set; sums: the weighted one, the largest
-//           amount.
-// write     The amounts at the places of their bits, in one byte or four; clears them.
-// count     How many bits of each word are set.
-// lower     Values less the amounts of a packet, or with a sign of -1 plus them; adds to the weighted sum.
+// mark      Writes the bit of each edge whose amount is not 0, and the number of bits set in each word. Adds to sums[0]
+//           the weighted sum; raises sums[1] to the largest amount.
+// write     Packs the amounts in the order of their bits, in one byte or four each, and clears them.
+// count     Writes the number of bits set in each word.
+// lower     Subtracts `sign` (1 or -1) times the amounts of a packet from values. Adds to the weighted sum.
 // weigh     Adds the amounts of a range to the weighted sum.
-// subtract  Values less the amounts of a range, which another GPU may have; adds to the weighted sum.
+// subtract  Subtracts the amounts of a range from values. The amounts may be in another GPU. Adds to the weighted sum.
 //
-// Ranges    They begin at edge `first`. The weighted sum is that of kernels/filters.py: amount times weight of each edge, modulo 2^64.
-// Threads   A lane for each edge, a warp for each word: all accesses are coalesced but those of amounts, which ascend.
-// Needs     `starts` are the sums of set bits before each word.
+// Ranges    begin at edge `first`. The weighted sum is that of kernels/filters.py: the sum over edges of amount times
+//           weight, modulo 2^64.
+// Threads   A lane for each edge, a warp for each word: all accesses but those of packed amounts are coalesced.
+// Needs     `starts` is the number of bits set before each word.
 #include "common.cuh"
 #include "mix.cuh"
 
-// A hash of an edge's number, and odd: kernels/cpu/peeling/filtering.py has the same.
+// An odd hash of an edge's number. kernels/cpu/peeling/filtering.py computes the same.
 __device__ __forceinline__ uint64 weight(uint32 edge) {
     return mixed(edge) | 1;
 }

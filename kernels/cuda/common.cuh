@@ -13,8 +13,8 @@ __device__ __forceinline__ uint32 scramble(int vertex) {
     return static_cast<uint32>(vertex) * 0x9E3779B1u;  // 2^32 / golden ratio (Knuth, TAOCP 3, 6.4)
 }
 
-// The row of an entry of a CSR: the last one that starts at the entry or before it. Lanes of a warp that ask for neighbouring entries
-// read the same words.
+// The row of an entry of a CSR: the last row that starts at the entry or before it. Lanes of a warp that ask for
+// neighbouring entries read the same words.
 __device__ __forceinline__ int64 row_containing(const int64* __restrict__ offsets, int64 rows, int64 entry) {
     int64 row = 0, after = rows;
     while (after - row > 1) {
@@ -24,7 +24,8 @@ __device__ __forceinline__ int64 row_containing(const int64* __restrict__ offset
     return row;
 }
 
-// The sum, and the minimum, of the values of all lanes; every lane gets it. Compute capability 8.0 has instructions for them.
+// The sum, and the minimum, of the values of all lanes. Every lane gets the result. Compute capability 8.0 has
+// instructions for both.
 __device__ __forceinline__ int warp_sum(int value) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_add_sync(ALL_LANES, value);
@@ -43,7 +44,7 @@ __device__ __forceinline__ int warp_min(int value) {
 #endif
 }
 
-// The bitwise or of the values of all lanes; every lane gets it.
+// The bitwise or of the values of all lanes. Every lane gets the result.
 __device__ __forceinline__ uint32 warp_or(uint32 bits) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_or_sync(ALL_LANES, bits);
@@ -72,8 +73,8 @@ __device__ __forceinline__ int64 nanoseconds() {
     return now;
 }
 
-// The first of the next `chunk` items of a warp, >= `end` if no items are left. The first chunk of a warp is fixed by its number,
-// the others come from the cursor.
+// The first of the next `chunk` items of a warp, >= `end` if no items are left. The warp's number gives its first
+// chunk, the cursor gives further chunks.
 __device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
     if (warps * chunk >= end) return end;
     uint32 taken = 0;

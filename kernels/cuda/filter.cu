@@ -1,16 +1,20 @@
 // The coarse filter of tasks/bands: removes edges with fewer triangles than a limit, pass by pass; see kernels/gpu/filtering.py.
 //
-// measure     The number of edges below the limit, and the sum of their counts.
-// list_below  Marks these edges as edges that round 0 removes. Lists those of one worker's share: runs of SHARE edges, dealt out.
-// remove      Removes the edges queue[0 .. state[0]). With `once` no other edge is listed, and the removed ones keep their mark.
-//             Otherwise rounds follow until none falls below the limit, or more than `most` edges do; these get their counts back.
-//             Writes to state: 1 rounds, 2 the removed edges; adds up the triangles that it removes.
-// subtract    After a pass on a copy of the counts: turns the copy into what each count of an edge that is left was lowered by,
-//             and marks the edges of the pass as gone.
-// survey      Of the counts of edges that are left: how often each of them below `bins` occurs, their sum, their digest, the least.
+// measure       Computes the number of edges below the limit, and the sum of their counts.
+// list_below    Marks the edges below the limit as edges that round 0 removes. Lists those in one worker's share: runs
+//               of SHARE consecutive edges, which go to the workers in turn.
+// remove_edges  Removes the edges queue[0 .. state[0]). With `once` lists no further edges, and removed edges keep
+//               their mark. Otherwise runs rounds until no edge falls below the limit, or more than `most` edges do in
+//               a round; these edges get their counts back. Writes the rounds to state[1], and the number of removed
+//               edges to state[2]. Adds the number of removed triangles to `triangles`.
+// subtract      Follows a pass that has changed a copy of the counts. Turns the copy into the amounts by which the pass
+//               lowered the counts of the edges that are left, and marks the edges of the pass as gone.
+// survey        Over the counts of edges that are left: how often each count below `bins` occurs, the sum, the digest
+//               and the least count.
 //
-// Needs       `remove` is a cooperative launch, with all of state but its first word, and all of barrier, 0. Rounds: cascade.cuh.
-// Reads       4 bytes an edge of the part in each kernel but `remove`; `subtract` writes as much.
+// Needs         `remove_edges` is a cooperative launch. All of `state` but its first word and all of `barrier` are 0 at
+//               the start. Rounds: cascade.cuh.
+// Reads         4 bytes an edge in each kernel but `remove_edges`; `subtract` writes as much.
 #define COUNTS_TRIANGLES 1
 #include "cascade.cuh"
 #include "frontiers/lists.cuh"
@@ -84,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) remove_edges(
     }
     if (!once) {
         for (uint32 i = before + thread; i < begun; i += threads) count[__ldcg(&queue[i])] = GONE;
-        // Their mark was added to their counts.
+        // The edges that fell in the last round remain: this undoes the addition that marked them.
         for (uint32 i = begun + thread; i < end; i += threads) count[__ldcg(&queue[i])] -= removed_in(round) - (limit - 1);
     }
     if (thread == 0) {
@@ -102,7 +106,7 @@ extern "C" __global__ void subtract(int* count, int* lowered, uint32 edges, int 
     }
 }
 
-// `sums` are the sum of the counts and their digest, as kernels/cpu/peeling/filtering.py has it.
+// `sums` are the sum of the counts and their digest, which kernels/cpu/peeling/filtering.py computes in the same way.
 extern "C" __global__ void survey(
     const int* __restrict__ count, uint32 edges, int bins, int near_bins, uint32* histogram, uint64* sums, int* least) {
     extern __shared__ uint32 near[];

@@ -1,8 +1,8 @@
 // Fixpoint iterations: the bounds of edges go down to the greatest fixpoint. The algorithm is that of kernels/cpu/fixpoint.py.
 //
-// Computes  Lowers the bound of each active edge once, to the h-index of the lesser other bounds of its triangles or by one, and
-//           flags the edges whose bounds this may lower. Threads read bounds while others write them: bounds only go down,
-//           so each order of the writes ends at the same bounds.
+// Computes  Lowers the bound of each active edge once, by one or to the h-index over its triangles of the lesser of the
+//           two other bounds. Flags the edges whose bounds this may lower in turn. Threads read bounds while others
+//           write them: bounds only go down, so each order of the writes ends at the same bounds.
 // Threads   One warp an edge. `tally` has highest + 1 counters for each warp of the launch.
 // Reads     8 bytes an entry of the shorter row and a bucket (32) of the longer row, twice for edges whose bound goes down; two
 //           bounds a triangle.

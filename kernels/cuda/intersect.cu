@@ -1,12 +1,12 @@
-// Finds each triangle a < b < c once, by the lists of a range of vertices a; see kernels.supports.
-// For each entry (a, b) one of two sets is stored in a hash table in shared memory, and the members of the other are looked up:
+// Finds each triangle a < b < c once, from the lists of a range of vertices a; see kernels.supports. For each entry (a,
+// b) one of two sets is stored in a hash table in shared memory, and the members of the other set are looked up in it:
 //
 //   side 0  table of the list of a; looks up N+(b)                                 one table for each list
 //   side 1  table of N+(b); looks up the part of the list of a after b             one table for each b
 //
 // tally      One thread an entry: counts the entries of each b in lists of the share.
-// choose     One thread an entry: chooses the side with fewer lookups, where the entry's share of building the table is included.
-//            Marks the lists that need a table, and counts the entries of each b on side 1.
+// choose     One thread an entry: chooses the side with less work, which is the lookups plus the entry's share of
+//            building the table. Marks the lists that need a table, and counts the entries of each b on side 1.
 // group      One thread an entry: groups the entries of side 1 by b.
 // intersect  A team builds a table (tables.cuh), and each of its warps looks up one set at a time. A member takes 4 bytes, read
 //            coalesced, and one or two words of shared memory; a triangle takes one atomic in shared and one in global memory.
@@ -15,7 +15,7 @@
 // Source     The forward algorithm (Schank and Wagner, WEA 2005). Choosing sides divides the number of lookups by 3.
 #include "tables.cuh"
 
-// Whether a vertex's list is of the share that is counted.
+// The share of the lists that is counted.
 struct Share {
     int first;  // vertex of list 0
     int own;

@@ -1,7 +1,7 @@
 // Connected components of {edges of level >= k} for all k: three launches for each level, from the highest down, over its edges.
 //
-// Computes  kernels.nest, with the components in any order. The root of a set is its least vertex. There is room for `room`
-//           components; `found` counts those that have no room, too.
+// Computes  kernels.nest, with the components in any order. The root of a set is its least vertex. Only the first
+//           `room` components are stored; `found` counts all components.
 // Threads   One an edge of the level. Lock-free union-find: a compare-and-swap makes a smaller root the parent of a larger one, and
 //           finds halve the paths (Jayanti and Tarjan, PODC 2016, with vertex numbers in place of random priorities). `unite` does
 //           two finds, the other kernels one: mostly one or two steps, about 32 bytes from random addresses each.
@@ -24,8 +24,9 @@ __device__ __forceinline__ int root_of(volatile int* up, int v) {
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < edges; i += stride)                \
         if (const int e = ordered[i]; true)
 
-// Lists the edges by descending level. `next` [levels] has where the edges of each level start, from the highest down. Edges of one
-// level are in any order: the lanes of a warp with equal levels take their places by one addition.
+// Lists the edges by descending level. `next` [levels] has the start of the edges of each level, from the highest level
+// down. Edges of one level are in any order. The lanes of a warp that have equal levels reserve their places with one
+// atomic.
 extern "C" __global__ void by_level(const int* __restrict__ level, int64 edges, int highest, unsigned long long* next, int* ordered) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     const int lane = threadIdx.x & 31;
@@ -43,7 +44,7 @@ extern "C" __global__ void by_level(const int* __restrict__ level, int64 edges, 
     }
 }
 
-// Unites the sets of the two ends. of_edge[e] becomes the root that got a parent by this edge; -1 if there is none.
+// Unites the sets of the two ends of each edge. of_edge[e] becomes the root that got a parent by e, or -1 without one.
 extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                  const int* __restrict__ high, int* up, int* of_edge) {
     FOR_EACH_EDGE(e) {
@@ -84,7 +85,8 @@ extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, con
     }
 }
 
-// Stores the component of each edge, and makes it the parent of the component of the root that got a parent by the edge.
+// Stores the component of each edge. If a root got a parent through the edge, this component becomes the parent of the
+// root's earlier component.
 extern "C" __global__ void settle(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                   const int* __restrict__ high, int* up, const int* __restrict__ top, int* of_vertex,
                                   int* of_edge, int room, int* parent) {

@@ -1,5 +1,5 @@
-// Peeling, level by level: level k removes each edge with at most k remaining triangles, and all edges that lose their support by
-// it. The λ of an edge is the level that removes it.
+// Peeling, level by level: level k removes edges with at most k remaining triangles, until all edges have more than k.
+// The λ of an edge is the level that removes it.
 //
 // Computes  levels from state[3] on, until at most `stop_at` edges remain or `max_rounds` rounds have run. Writes to state:
 //           0 removed edges (the queue contains them in the order of removal), 1 rounds, 2 the last `status_of`, 3 the next
@@ -7,9 +7,10 @@
 //           candidate.
 // Needs     the count of each edge is its remaining triangles, or GONE; capacity for all edges in `queue` and `candidates`; all
 //           blocks run at the same time (a cooperative launch); the state of the previous launch, 0 for the first.
-// Reads     at a level, the counts of the candidates (8 bytes each): the edges within NEAR of the level. Every NEAR levels, all
-//           counts are read and the candidates are chosen again. The same happens after a round that removes more than one in
-//           MANY of the remaining edges, because that is cheaper than to handle each count that drops. Rounds: see cascade.cuh.
+// Reads     at a level, the counts of the candidates (8 bytes each): the edges with fewer than NEAR triangles above the
+//           level. Every NEAR levels, all counts are read and the candidates are chosen again. The same happens after a
+//           round that removes more than one in MANY of the remaining edges: this is cheaper than handling each count
+//           that drops. Rounds: see cascade.cuh.
 #include "cascade.cuh"
 #include "frontiers/grouping.cuh"
 #include "frontiers/lists.cuh"
@@ -68,7 +69,7 @@ __device__ __forceinline__ int scan_all(const Peeling& peeling, uint32 edges, in
 
 constexpr uint32 HAS_FRONTIER = 1;  // the frontier has edges
 constexpr uint32 HAS_EDGES = 2;  // edges remain
-constexpr uint32 FEW_LEFT = 4;  // so few remain that they are to be renumbered
+constexpr uint32 FEW_LEFT = 4;  // so few edges remain that the caller should renumber them
 
 // The status after the frontier queue[begun .. end) was chosen. It is equal in all blocks.
 __device__ __forceinline__ uint32 status_of(uint32 begun, uint32 end, uint32 edges, uint32 stop_at) {

@@ -79,7 +79,7 @@ extern "C" __global__ void fill_rows(
 
 extern "C" __global__ void trim_rows(
     const int64* __restrict__ begin, int* length, int vertices, const int* __restrict__ count, int2* entry) {
-    constexpr int ENTRIES = 2;  // that a lane loads at once
+    constexpr int ENTRIES = 2;  // entries that a lane loads at once
     const int lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
     for (int v = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; v < vertices; v += warps) {
         const int size = length[v];

@@ -55,7 +55,8 @@ __device__ __forceinline__ uint32 home_of(int neighbour, uint32 buckets) {
     return __umulhi(scramble(neighbour >> 3), buckets >> 2) << 2 | (neighbour & 3);
 }
 
-// The neighbour's bit in that bucket's filter. The two of eight consecutive vertices that share a bucket have different bits.
+// The neighbour's bit in the filter of its home bucket. Two of eight consecutive vertices share a bucket; their bits
+// differ.
 __device__ __forceinline__ uint32 filter_bit(int neighbour) {
     return scramble(neighbour >> 2) & 15;
 }

@@ -1,7 +1,9 @@
-// Hash tables of sets in shared memory, and lookups of other sets in them: shared by intersect.cu and shards/third_vertex.cu.
+// Hash tables of sets in shared memory, and lookups of other sets in these tables. For intersect.cu and
+// shards/third_vertex.cu.
 //
-// A team of TEAM threads, a warp or a block, builds one table and looks up to PART sets up in it; several teams build the table of
-// a hub. Each warp of the team looks up one set at a time: it streams the members from memory.
+// A team of TEAM threads, a warp or a block, builds one table and looks up at most PART sets in it. The table of a hub,
+// in which more sets are looked up, is built by several teams. Each warp of a team looks up one set at a time, and
+// streams the members of this set from memory.
 #pragma once
 #include "common.cuh"
 
@@ -87,8 +89,8 @@ struct Table {
         team_barrier();
     }
 
-    // A warp looks up the set `members[row .. stop)`. For each member that the table contains it adds one to the table's hits and to
-    // the member's slot of `counts`. Returns the number of members that this lane found.
+    // A warp looks up the set `members[row .. stop)`. For each member that the table contains, it adds one to the hits
+    // of the member's slot and to the member's entry of `counts`. Returns the number of members that this lane found.
     __device__ __forceinline__ int stream(const uint32* members, int64 row, int64 stop, int lane, int* counts) const {
         int found = 0;
         for (int64 base = row; base < stop; base += 32 * PER_LANE) {

@@ -19,9 +19,7 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class HashedRows(SizedArrays):
-    """Rows as in `graph.Adjacency`, but adjacent in memory, and unordered within a row. rows.cuh describes the
-    tables.
-    """
+    """Rows as in `graph.Adjacency`, but packed, and with unordered entries. rows.cuh describes the hash tables."""
 
     low: Any
     """int32 [all edges] the lower endpoints, from which compacted rows are built."""

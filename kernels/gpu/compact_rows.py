@@ -99,8 +99,7 @@ class CompactRows:
     """
 
     def __init__(self, offsets: Any, high: Any, known: Any, spare: int | None = None) -> None:
-        """Build the rows of those edges of a CSR, `offsets` [vertices + 1] and `high` [edges], that have `known` below
-        0.
+        """Build rows of those edges of a CSR, `offsets` [vertices + 1] and `high` [edges], that have `known` below 0.
 
         `known` [edges] of such an edge is -1 times its triangles. If `spare` is given, that many bytes of the device
         stay free: as many keys as necessary, those of the shortest rows, are in mapped host memory. Such rows cannot

@@ -77,9 +77,7 @@ class Changes:
 
 
 def _lower(values: Any, packed: Words, first: int, sign: int) -> int:
-    """Lower `values` by `sign` times the amounts of a packed range of edges. Returns the weighted sum of the
-    amounts.
-    """
+    """Lower `values` by `sign` times the amounts of a packed range of edges. Returns the amounts' weighted sum."""
     dense, width, size, *_ = found = Packet.of(packed, first, len(values))
     if not dense:
         raise ValueError(f"{len(packed)} words are no packet of {size} lowered counts of a range")

@@ -1,8 +1,8 @@
 // How often each index occurs.
 //
-// Computes  kernels.bincount, and counts of 32 bits of ranks; adds to counts, which are 0 before.
-// Threads   Each takes every so manieth index. Equal indices of neighbouring lanes are added at once: sorted indices would else
-//           wait for each other. Reads the indices once.
+// Computes  kernels.bincount, and 32-bit counts of ranks. Adds to `counts`, which are 0 at the start.
+// Threads   stride over the indices and read each once. Equal indices of neighbouring lanes are added with one atomic;
+//           otherwise the atomics of sorted indices would wait for each other.
 #include "common.cuh"
 
 template <typename Index, typename Count>

@@ -1,7 +1,7 @@
 // The sum of all values of an array.
 //
-// Computes  kernels.total; adds it to *sum, which is 0 before.
-// Threads   Each reads every so manieth value; one addition to *sum a block. Reads the values once.
+// Computes  kernels.total. Adds the sum to *sum, which is 0 at the start.
+// Threads   stride over the values and read each once. Each block makes one atomic addition to *sum.
 #include "common.cuh"
 
 template <typename Value>

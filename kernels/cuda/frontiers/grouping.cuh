@@ -1,5 +1,6 @@
-// Groups the edges of a large frontier by their higher end, which has the longer row in most cases: edges that look up in one hash table
-// are processed at about the same time, so more of the table's lines are still in the L2 cache.
+// Groups the edges of a large frontier by their higher end, which has the longer row in most cases. Edges whose
+// neighbours are looked up in one hash table are then processed at about the same time, so more of the table's lines
+// are still in the L2 cache.
 //
 // A counting sort with one bin for each of the 512 vertices of the highest degree, and 256 bins for each doubling of the rank after
 // them. Reads each edge and its end twice, and writes the edge once. Takes three barriers.
@@ -19,7 +20,7 @@ __device__ __forceinline__ uint32 bin_of(uint32 rank) {
     return (static_cast<uint32>(octave) << 8) + (rank >> octave);
 }
 
-// Adds one to the bin's counter for each of the given lanes; gives each its place.
+// Adds one to the counter of `bin` for each lane that is `given`. Returns the lane's place in the bin.
 __device__ __forceinline__ uint32 count_in_bin(uint32* counter, bool given, uint32 bin) {
     const uint32 peers = __match_any_sync(ALL_LANES, given ? bin : EMPTY), lane = threadIdx.x & 31;
     const int leader = __ffs(peers) - 1;
@@ -47,7 +48,7 @@ __device__ __forceinline__ void start_bins(const Grouping& grouping) {
     }
 }
 
-// Gives the frontier `queue[0 .. edges)`, grouped if its size is in the range. All blocks call this.
+// Returns `queue[0 .. edges)`, or a grouped copy of it if it has LEAST_GROUPED to `room` edges. All blocks call this.
 __device__ __forceinline__ const int* group_frontier(
     const int* queue, uint32 edges, const int* __restrict__ high, int vertices, const Grouping& grouping, Barrier* barrier,
     const uint32* watched) {

@@ -4,7 +4,7 @@
 
 constexpr int STEPS = 16;  // items that a lane examines before its warp appends to a list
 
-// Appends the items of the lanes of a warp, with one atomic.
+// Appends the `item` of each lane of a warp for which `has` is true, with one atomic.
 __device__ __forceinline__ void append(int* list, uint32* size, bool has, int item) {
     const uint32 lanes = __ballot_sync(ALL_LANES, has);
     if (!lanes) return;

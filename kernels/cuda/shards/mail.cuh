@@ -1,13 +1,14 @@
-// The mail between shards. A kernel of its own peels each shard, on one GPU or on several.
+// The mail between shards. Each shard is peeled by a kernel of its own, on one GPU or on several.
 //
-// A shard reads from its inbox: posts [2][shards]; removed edges [2][shards][max_edges], 8 bytes each; messages about halves
-// [2][shards][2 max_events], 16 bytes each. Turns alternate between the two halves of each array: when a shard reaches the next
-// meeting, all shards have reached this one and have read the mail of the meeting before it. Tables contain the addresses to which
-// a shard writes: the inboxes of the other shards, if GPUs can access each other's memory, or host memory, from which a host thread
-// carries the mail; see kernels/gpu/shards/mail.py.
+// A shard reads from its inbox: posts [2][shards]; removed edges [2][shards][max_edges], 8 bytes each; messages about
+// halves [2][shards][2 max_events], 16 bytes each. Meetings use the two halves of each array in turn: when a shard
+// reaches the next meeting, all shards have reached this meeting, and so have read the mail of the meeting before it.
+// Tables contain the addresses to which a shard writes: the inboxes of the other shards, if GPUs can access each
+// other's memory, or host memory, from which a host thread carries the mail; see kernels/gpu/shards/mail.py.
 //
-// meet     A barrier over the grids of all shards. Each shard posts to each other one how much it has written since the last
-//          meeting, and what all must know. Mail is written before the post that counts it, with a fence between.
+// meet     A barrier over the grids of all shards. Each shard posts to each other shard how much it has written since
+//          the last meeting, and what all must know. Mail is written before the post that counts it, with a fence
+//          between.
 // Post     Each number is stored with its turn in 8 bytes that memory transfers together: a reader that sees the turn sees the
 //          number.
 // Failure  The host's flag, or a post with turn NEVER, ends the wait for a shard.
@@ -46,7 +47,7 @@ constexpr uint32 ALARM = 0, REPORT = 1, GRANT = 2;
 struct Meeting {
     uint32 turn;  // number of the last meeting
     uint32 unused[7];
-    uint32 out[MAX_SHARDS];  // messages written to each shard since
+    uint32 out[MAX_SHARDS];  // number of messages written to each shard since the last meeting
     Post collected[MAX_SHARDS];  // for all blocks: edges and messages of each shard, news and least count of all
 };
 
@@ -166,7 +167,7 @@ __device__ __forceinline__ void collect_posts(const Mail& mail, uint32 turn) {
     }
 }
 
-// What a meeting has brought. The arrays are in shared memory, by sender.
+// The mail that a meeting has brought. The arrays are in shared memory, by sender.
 struct Received {
     const uint2* box;  // edges of the first shard, then of the others
     const uint32* until;  // prefix sums of the numbers of edges

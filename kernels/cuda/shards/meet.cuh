@@ -1,6 +1,6 @@
 // A meeting of all shards. The last block of a shard to arrive posts for the shard, and all blocks wait for the posts of all shards.
 //
-// A post contains counts in memory (queued edges, messages, events, remaining halves) and what the blocks contribute.
+// A post contains counts from memory (queued edges, messages, events, remaining halves) and the blocks' Contribution.
 #pragma once
 #include "shards/state.cuh"
 

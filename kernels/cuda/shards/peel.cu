@@ -1,9 +1,10 @@
 // Peeling of one shard in step with all others, level by level.
 //
-// Computes  levels from state.level on, until no edge remains, a shard has so few halves that it should renumber them, a shard has run
-//           `max_rounds` rounds, or a shard wants to quit. All shards stop at the end of the same level. Writes the level to the
-//           halves of removed edges. A shard must not stop alone: its next window would begin at another level than those of the
-//           others, and of two shards with different windows, one could grant without end what the other returns by an alarm.
+// Computes  levels from state.level on, until no edge remains, a shard has so few halves that it should renumber them,
+//           a shard has run `max_rounds` rounds, or a shard wants to quit. All shards stop at the end of the same
+//           level. Writes the level to the halves of removed edges. A shard must not stop alone, since its next window
+//           would then begin at another level than the windows of other shards. With different windows one shard could
+//           grant a count that the other returns by an alarm, without end.
 // Protocol  that of kernels/cpu/shards/half_counts.py. Each iteration of the loop writes edges to remove and messages, meets, applies
 //           the mail, and removes the triangles of the edges. If there were messages, all shards meet a second time before they
 //           remove triangles: this meeting brings the edges that the messages make removable, and they belong to the same round. A
@@ -121,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
         const uint32 before = marked;
         marked += received.edges;
         if (!marked && !(received.news & (HAS_MESSAGES | HAS_BACKLOG))) {
-            if (second_meeting) settle_alarms(shard, progress, count);  // nothing was removed since, so there are no reports
+            if (second_meeting) settle_alarms(shard, progress, count);  // sends no reports, as nothing was removed since
             second_meeting = false;
             __syncthreads();
             if (threadIdx.x == 0) round.limits.level = max(round.limits.level + 1, none_removed ? received.least : 0);

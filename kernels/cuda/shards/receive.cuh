@@ -1,6 +1,7 @@
-// Applies what a meeting has brought: messages change halves, and removed edges are marked.
+// Applies the mail of a meeting: messages change halves, and removed edges are marked.
 //
-// An edge that is to be removed because of a message is written for the next meeting at once, and is removed in the same round.
+// If a message makes an edge removable, the edge is written for the next meeting at once, and is removed in the same
+// round.
 #pragma once
 #include "mix.cuh"
 #include "shards/send.cuh"
@@ -53,7 +54,7 @@ __device__ __forceinline__ void apply_message(
     } else {
         if (role != REPORTER) atomicAdd(&shard.sums->faults, 1ull);
         count[half] = counted(SPLIT, sum);
-        if (sum <= alarm && left == 0) add_event(lists, half);  // otherwise it is in the ring
+        if (sum <= alarm && left == 0) add_event(lists, half);  // with a loss to report the half is in the ring already
     }
 }
 
@@ -79,7 +80,7 @@ __device__ __forceinline__ unsigned long long hashed(uint32 low, uint32 high, in
     return mixed(ends + static_cast<uint64>(level)) + 0x9E3779B97F4A7C15ull;
 }
 
-// Marks the removed edges that this meeting has brought. `before` edges of the round have been marked before.
+// Marks the removed edges that this meeting has brought. Earlier meetings have marked `before` edges of the round.
 __device__ __noinline__ void mark_removed(const Shard& shard, const Round& round, const Received& received, uint32 before) {
     const uint32 threads = gridDim.x * blockDim.x;
     int* const count = round.count;

@@ -24,7 +24,7 @@ constexpr int ENTRIES = 4;  // entries of rows that a lane loads at once
 constexpr int UNIT = 32 * ENTRIES;
 constexpr uint32 PART = 16 * UNIT;  // entries of a part of a heavy edge
 constexpr int BATCH = 2;  // lookups, and triangles, that a lane processes at once
-constexpr int PASS = 32 * BATCH;  // entries that a warp checks up at once
+constexpr int PASS = 32 * BATCH;  // entries that a warp looks up at once
 constexpr int LOOKUPS = UNIT + PASS;  // capacity of a warp's list of pending lookups
 constexpr int TRIANGLES = 2 * PASS;  // capacity of a warp's list of found triangles
 constexpr uint32 HEAVY = HEAVY_PARTS;  // capacity of the list of heavy parts
@@ -52,8 +52,8 @@ struct RemovedEdges {
     uint32 edges;
 };
 
-// What a block needs in a round, in shared memory, which saves registers. What is used for each entry is a parameter of the kernel
-// too.
+// The data of a block in a round. It is in shared memory, which saves registers. Data that is used for each entry is
+// also a parameter of the kernel.
 struct Round {
     Rows rows;
     Cut cut;
@@ -87,9 +87,10 @@ __device__ __forceinline__ void after_decrement(const Round& round, int half, in
     }
 }
 
-// Shared memory of one warp. For each edge: the start of its entries, less the number of entries of the edges before it; its longer
-// row; and in `later` the numbers of third vertices below which the edge in the shorter row, and the edge in the longer row, follows
-// the removed edge in the order of edges. Then pending lookups and found triangles.
+// Shared memory of one warp. For each edge: the start of the entries of its shorter row, less the number of entries of
+// the edges before it; its longer row; and `later`. `later.x` is a bound for numbers of third vertices: below it, the
+// edge in the shorter row follows the removed edge in the order of edges. `later.y` is the bound for the edge in the
+// longer row. Then pending lookups and found triangles.
 struct Work {
     uint32 from[CHUNK];
     uint32 longer[CHUNK];
@@ -214,10 +215,10 @@ __device__ __forceinline__ void run_lookups(
     __syncwarp();
 }
 
-// A warp processes UNIT entries from `base` on, of the `all` entries of its edges. The edge of this lane, if `has`, has its first
-// entry at `start`. Entries whose own edge is removed, or removes the triangle itself, are dropped: the halves of a row that ascends
-// are close together, so this saves more requests than it costs. Entries that pass the filter of the longer row become pending
-// lookups, which run when there are PASS of them.
+// A warp processes UNIT entries from `base` on, of the `all` entries of its edges. The edge of this lane, if `has`, has
+// its first entry at `start`. Entries whose own edge is removed, or removes the triangle itself, are dropped: the
+// halves of a row that ascends are close together, so this saves more requests than it costs. Entries that pass the
+// filter of the longer row become pending lookups. The warp runs lookups whenever at least PASS are pending.
 __device__ __forceinline__ void process_unit(
     Work& work, uint32 base, uint32 all, bool has, uint32 start, Pending& pending, const Rows& rows, int* count,
     const Round& round) {
@@ -340,8 +341,8 @@ __device__ __noinline__ Span span_at(
     return span;
 }
 
-// The first of the next items of a warp, >= `items` if no items are left. The first chunk of a warp is fixed by its number, the
-// others come from the cursor.
+// The first of the next items of a warp, >= `items` if no items are left. The warp's number gives its first chunk, the
+// cursor gives further chunks.
 __device__ __forceinline__ uint32 next_items(const Share& share, uint32 warps) {
     if (share.chunk == 0 || warps * share.chunk >= share.items) return share.items;
     uint32 taken = 0;
@@ -349,7 +350,8 @@ __device__ __forceinline__ uint32 next_items(const Share& share, uint32 warps) {
     return __shfl_sync(ALL_LANES, taken, 0);
 }
 
-// Runs one round and the barrier after it. `counters`, 0 at the start: edges processed, heavy parts, heavy parts processed.
+// Runs one round and the barrier after it. `counters` are 0 at the start: edges processed, heavy parts, heavy parts
+// processed.
 __device__ __forceinline__ void run_round(
     Work& work, const Rows& rows, int* count, const Round& round, const RemovedEdges& removed, uint32* counters, uint2* heavy,
     GridBarrier& grid) {

@@ -4,8 +4,8 @@
 // locate_parts   One thread a vertex: computes the start of its row from prefix sums, and its number of buckets.
 // fill_parts     One thread an edge: writes, for each end in the own class, an entry (8 bytes), a slot of the table and a filter
 //                bit. Adjacent threads have entries of the same low endpoint and reserve slots together.
-// trim_parts     One warp for 32 rows: each lane processes a short row, all lanes together the long ones. Removes the entries of
-//                removed edges.
+// trim_parts     One warp for 32 rows: a lane processes each short row, all lanes together process each long row.
+//                Removes the entries of removed edges.
 // split_counts   One thread an edge: splits its support into halves, and adds up the supports of the edges whose high end is in
 //                the class.
 // mark_owned     One thread an edge: whether its high end is in the class.
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint32 reserve_slots(uint32* used, uint32 vertex, boo
     return __shfl_sync(peers, base, leader) + __popc(peers & ((1u << lane) - 1));
 }
 
-// As above, without a result.
+// Adds the number of lanes with the same vertex to `used`, with one atomic.
 __device__ __forceinline__ void count_together(uint32* used, uint32 vertex, bool active) {
     const uint32 lanes = __ballot_sync(ALL_LANES, active);
     if (!active) return;
@@ -98,7 +98,7 @@ extern "C" __global__ void fill_parts(
 }
 
 extern "C" __global__ void trim_parts(int64 vertices, const int* __restrict__ count, uint4* rows, int2* entry) {
-    constexpr int ENTRIES = 4;  // that a lane loads at once
+    constexpr int ENTRIES = 4;  // entries that a lane loads at once
     const int lane = threadIdx.x & 31;
     // The longest rows are those of the last vertices: this order spreads them over the warps.
     const int64 warps = (static_cast<int64>(gridDim.x) * blockDim.x) >> 5;

@@ -1,6 +1,7 @@
 // What a shard sends in an exchange: removed edges to all shards, and messages about halves to the shard of the other half.
 //
-// alarm    A split half has few triangles left. One of the two shards becomes the keeper of the edge and gets the whole count.
+// alarm    The count of a split half, when it is small. The shard that receives it becomes the keeper with the whole
+//          count.
 // report   The triangles that a reporter has removed since its last report.
 // grant    A keeper returns half of a large count.
 // kernels/cpu/shards/half_counts.py has the rules.
@@ -22,8 +23,8 @@ __device__ __forceinline__ void send_message(const Shard& shard, uint32 turn, ui
     send(shard.mail, turn, of_low == shard.cut.own ? class_of(shard.cut, ends.y) : of_low, {ends.x, ends.y, value, kind});
 }
 
-// Halves that sent an alarm in the previous exchange and did not get the count of the other half become reporters. Their first
-// report is what they have lost since the alarm.
+// Halves that sent an alarm in the previous exchange, and did not get the count of the other half, become reporters.
+// The first report of such a half is its loss since the alarm.
 __device__ __noinline__ void settle_alarms(const Shard& shard, const Progress& progress, int* count) {
     const uint32 threads = gridDim.x * blockDim.x;
     const uint32 before = (progress.exchanges & 1) ^ 1;
@@ -43,7 +44,8 @@ __device__ __noinline__ void settle_alarms(const Shard& shard, const Progress& p
     add_sum(&shard.sums->reports, reports);
 }
 
-// Sends messages for the next events in the ring. A half may be in the ring twice, so it is changed by compare-and-swap.
+// Sends messages for the next events in the ring. A half may be in the ring twice, so halves are changed by
+// compare-and-swap.
 __device__ __noinline__ void send_events(const Shard& shard, const Round& round, const Progress& progress, uint32 events) {
     int* const count = round.count;
     const uint32 threads = gridDim.x * blockDim.x;

@@ -6,7 +6,7 @@ constexpr int WINDOW = 4;  // levels
 constexpr int MANY = 64;  // all halves are scanned after a round that removes more than one in MANY of the remaining edges
 constexpr int NOTHING = 0x7FFFFFFF;
 
-// kernels/gpu/shards/peel.py reads and writes it. Lists and counters are empty between two launches.
+// The state that kernels/gpu/shards/peel.py reads and writes too. Lists and counters are empty between two launches.
 struct State {
     uint32 queued;
     uint32 candidates;
@@ -14,9 +14,9 @@ struct State {
     uint32 alarms[2];
     uint32 counters[3];
     int least;
-    uint32 halves;  // that remain
+    uint32 halves;  // halves that remain
     int level;
-    uint32 levels;  // that removed edges
+    uint32 levels;  // levels that removed edges
     uint32 news;
     uint32 rounds;
     uint32 exchanges;
@@ -58,7 +58,7 @@ struct Shard {
     uint2* removed_ends;  // the ends of the removed edges of a round
 };
 
-// The progress of a shard between two meetings. The first warp of a block changes it while the others do not read it.
+// The progress of a shard between two meetings. The first warp of a block changes it while no other warp reads it.
 struct Progress {
     uint32 turn;
     uint32 exchanges;  // exchanges, without the second meetings of rounds
@@ -70,7 +70,7 @@ struct Progress {
     unsigned long long left;
 };
 
-// What a block contributes to a meeting; equal in all blocks of a shard. The first warp of the block reads it.
+// The input of a block to a meeting, equal in all blocks of a shard. The first warp of the block reads it.
 struct Contribution {
     uint32 max_edges;  // most edges of this meeting
     uint32 added_edges;  // edges that may be added to the next meeting because of messages
@@ -86,7 +86,8 @@ __device__ __forceinline__ uint2 ends_of(const Shard& shard, int half) {
     return make_uint2(shard.low[half], shard.high[half]);
 }
 
-// The start of this thread in loop `which` of four consecutive loops: short loops then run on different blocks at the same time.
+// The index at which this thread starts loop `which` of four consecutive loops. Each loop starts at another block, so
+// short loops run on different blocks at the same time.
 __device__ __forceinline__ uint32 start_of(uint32 which) {
     const uint32 block = blockIdx.x + gridDim.x - (which * gridDim.x >> 2);
     return (block < gridDim.x ? block : block - gridDim.x) * blockDim.x + threadIdx.x;

@@ -1,16 +1,18 @@
 // Finds every triangle a < b < c of streamed edges (a, b) in which c is of the group's classes; see
 // kernels.count_by_third_vertex. N(v) is the row of v in this group: its neighbours of these classes with a higher rank. For
-// each edge one of two sets goes into a hash table in shared memory, and the other is looked up in it:
+// each edge one of two sets is stored in a hash table in shared memory, and the other set is looked up in it:
 //
 //   side 0  table of N(a), lookups of N(b)                              one table for each list
 //   side 1  table of N(b), lookups of the members after b in N(a)       one table for each b
 //
-// choose        one thread an edge: picks the side with fewer lookups, the edge's share of building the table included; marks
-//               lists that need a table, and counts the edges of each b on side 1 (intersect:group groups them).
-// third_vertex  a team builds a table (tables.cuh), and each of its warps looks up one set at a time. Reads 4 bytes a member,
-//               coalesced, and one or two words of shared memory; adds once in shared memory and once in memory a triangle.
+// choose        One thread an edge: chooses the side with less work, which is the lookups plus the edge's share of
+//               building the table. Marks lists that need a table, and counts the edges of each b on side 1
+//               (intersect:group groups these edges).
+// third_vertex  A team builds a table (tables.cuh), and each of its warps looks up one set at a time. A member takes 4
+//               bytes, read coalesced, and one or two words of shared memory; a triangle takes one atomic in shared and
+//               one in global memory.
 //
-// Needs         outputs are added to; `low` has the vertex of each list.
+// Needs         `low` is the vertex of each list. Outputs are added to.
 // Source        the forward algorithm (Schank and Wagner, WEA 2005), cut by the third vertex as in
 //               kernels/cpu/shards/triangles.py.
 #include "tables.cuh"
@@ -42,8 +44,8 @@ extern "C" __global__ void choose(
     }
 }
 
-// A start in the ascending row `high[begin .. end)` before the first member above `vertex`. All lanes get it. The search ends at a
-// range that the warp loads at once.
+// An index in the ascending row `high[begin .. end)` at or before the first member above `vertex`. All lanes get the
+// result. The search ends once the warp can load the remaining range at once.
 __device__ __forceinline__ int64 beyond(const uint32* __restrict__ high, int64 begin, int64 end, uint32 vertex, int lane) {
     while (end - begin > 32 * PER_LANE) {
         const int64 part = (end - begin + 31) / 32, probe = begin + part * lane;

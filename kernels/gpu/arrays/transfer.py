@@ -128,8 +128,7 @@ def wait_for(array: Any) -> Any:
 
 
 def finished_to_host(array: Any) -> Any:
-    """The array in host memory, without waiting for running kernels. All kernels that write to the array must have
-    ended.
+    """The array in host memory, without waiting for running kernels. All that write to the array must have ended.
 
     The array has one dimension and is contiguous.
     """

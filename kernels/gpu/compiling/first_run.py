@@ -96,9 +96,7 @@ Operation = Callable[[], object]
 
 
 def operations(shards: bool) -> list[Operation]:
-    """Functions that compile the kernels of a run on one GPU, the slowest first; with `shards`, then those of
-    shards.
-    """
+    """Functions that compile the kernels of a run on one GPU, the slowest first; then those of shards if `shards`."""
     alone = [*_own_kernels(), *_scans(), *_on_indices(_TAKEN, _STORED), *_ufuncs(_UFUNCS), *_others()]
     if not shards:
         return alone

@@ -32,9 +32,7 @@ class _Search:
         words = -(-self.count // 32)
         self.active, self.fresh = cupy.empty((2, words), np.uint32)
         self.rest = cupy.empty(self.count, np.int32)
-        """The list that a kernel fills: rows to be read to their end, or in supersteps that push the reached
-        vertices.
-        """
+        """A list that kernels fill: rows to be read to their end, or in supersteps that push the reached vertices."""
         self.sums, self.size = cupy.zeros(3, np.uint64), cupy.zeros(1, np.uint32)
 
     def mark(self, step: int) -> None:

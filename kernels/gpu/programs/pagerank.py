@@ -23,9 +23,7 @@ class Supersteps:
         self._shares = self.rank / self._divisor
 
     def advance(self, damping: float, restarts: float, keep: bool) -> Any:
-        """Run a superstep. Returns the total change of the ranks, which is rounded; see
-        `kernels.pagerank.Supersteps`.
-        """
+        """Run a superstep. Returns the total change of the ranks, rounded; see `kernels.pagerank.Supersteps`."""
         got, count = row_sums(self._rows, self._shares, ""), self._rows.rows
         after, moved = self.earlier if keep else self.rank, cupy.zeros(1)
         source.kernel("programs/ranks:next_ranks")(

@@ -52,9 +52,7 @@ def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any
 
 
 class Pushed:
-    """The entries of a few sources, for kernels with a thread an entry. A launch does not need their number on the
-    host.
-    """
+    """The entries of a few sources, for kernels with a thread an entry. The host need not know their number."""
 
     def __init__(self, transposed: InRows, changed: Any) -> None:
         self._starts = starts = starts_of(row_lengths(transposed, changed))

@@ -169,9 +169,7 @@ class RelayedMail:
         return posts, np.ascontiguousarray(edges[:, : 1 + bool(self._others)]), messages
 
     def await_post(self, turn: int, ended: Event) -> bool:
-        """Wait until the kernel has posted its mail of meeting `turn`. Meetings count from 1. False if `ended` is
-        set.
-        """
+        """Wait until the kernel has posted its mail of meeting `turn`, at least 1. Returns False if `ended` is set."""
         for q in self._others:
             yields = 0
             for at in range(self._slot(turn, q) + 1, self._slot(turn, q) + POST_WORDS, 2):

@@ -154,9 +154,7 @@ class Outbox:
 
 
 class OpenOutbox:
-    """The outbox of another group, or of a thread of this process. Raises ConnectionError if the outbox cannot be
-    reached.
-    """
+    """The outbox of another group, in this process or another. Raises ConnectionError if it cannot be reached."""
 
     def __init__(self, address: Address, words: int) -> None:
         self.words = words
