@@ -1,4 +1,4 @@
-"""CUDA sources of compact rows, each headed by its contract.
+"""CUDA sources of compact rows. The head of each states its contract.
 
-Start with peel.cu, then rows.cuh and word.cuh, which say what an entry holds. May include headers of `kernels.cuda`.
+Start with peel.cu, then rows.cuh and word.cuh, which describe the entries. May include headers of `kernels.cuda`.
 """

@@ -1,15 +1,19 @@
 // Building compact rows, and reading them.
 //
-// measure  one thread an edge: adds one to the length of both its rows.
-// place    one thread a vertex: where its row begins, from running sums, and the row of every TILE-th bucket.
-// fill     one thread an edge: two entries, each with half of its count, in rows of `first` to before `last`. Reads 8 bytes, and for
-//          each entry one or more buckets (32), in which it takes a slot by compare and swap. `key` starts at the bucket `base`.
-// measure_left, move   one thread a slot: the length of each row without removed edges, and the remaining entries in new rows.
-// known    one thread an edge: λ of removed edges, and the remaining triangles of the others.
+// measure       One thread an edge: adds one to the lengths of its two rows.
+// place         One thread a vertex: writes where its row begins, from prefix sums, and the row of every TILE-th
+//               bucket.
+// fill          One thread an edge: writes two entries, each with half of the count, if their rows are those of
+//               vertices `first` to `last` - 1. Reads 8 bytes, and for each entry one or more buckets (32), in which it
+//               takes a slot by compare-and-swap. `key` starts at the bucket `base`.
+// measure_left  One thread a slot: computes the length of each row without removed edges.
+// move          One thread a slot: copies the entries of remaining edges to new rows.
+// known         One thread an edge: writes λ of removed edges, and the remaining triangles of the others.
 //
-// Edges     come as a CSR of lower ends: edge e leads from the row that `offsets` gives to high[e]. `known` is λ, or for an edge that
-//           stands its triangles, times -1; rows get the latter. Numbers of edges have 64 bits. Kernels get `edges` edges from
-//           `begin` on: `high` and `known` have these alone.
+// Edges         come as a CSR by lower ends: edge e leads from the row in `offsets` that contains e to high[e]. `known`
+//               is λ, or -1 times the triangles of an edge that remains; only remaining edges get entries. Numbers of
+//               edges have 64 bits. A kernel gets `edges` edges from edge `begin` on; `high` and `known` have these
+//               edges alone.
 #include "compact/rows.cuh"
 
 __device__ __forceinline__ int64 first_thread() {
@@ -38,7 +42,8 @@ extern "C" __global__ void measure(
     }
 }
 
-// `stop` is the running sum of the buckets of rows; `row_at` has one item more than there are tiles begun.
+// `stop` are the inclusive prefix sums of the buckets of rows. `row_at` has one item for each tile that is begun, and
+// one more.
 extern "C" __global__ void place(int64 vertices, const int64* __restrict__ stop, Row* row, uint32* row_at) {
     for (int64 v = first_thread(); v < vertices; v += all_threads()) {
         const int64 begin = v ? stop[v - 1] : 0, end = stop[v];
@@ -48,7 +53,7 @@ extern "C" __global__ void place(int64 vertices, const int64* __restrict__ stop,
     }
 }
 
-// Where entries are put. The arrays may begin at a later bucket than the rows: then the pointers are moved back.
+// The arrays that get entries. If an array begins at a later bucket than the rows, its pointer is moved back.
 struct Target {
     uint32* key;
     int* word;
@@ -96,8 +101,8 @@ extern "C" __global__ void measure_left(
     }
 }
 
-// Entries of the buckets from `first` to before `last` go to rows `moved`, whose buckets from `base` on are `new_key`, `new_word` and
-// `new_filter`. `base` is even.
+// Copies the entries of buckets `first` to `last` - 1 to the rows `moved`. `new_key`, `new_word` and `new_filter` are
+// the new buckets from bucket `base` on, which is even.
 extern "C" __global__ void move(
     const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const uint32* __restrict__ row_at, int64 first, int64 last,
     const Row* __restrict__ moved, int64 base, uint32* new_key, int* new_word, uint32* new_filter) {
@@ -109,8 +114,9 @@ extern "C" __global__ void move(
     }
 }
 
-// `known` is λ, or below 0 for an edge that stands. An edge that has left the rows gets λ: level `starts[k].y` starts in round
-// `starts[k].x`. One that stands gets its remaining triangles, times -1, if `counts` is true.
+// `known` is below 0 for an edge of the rows, and λ for other edges. If an edge of the rows has left, its `known`
+// becomes λ: level `starts[k].y` starts in round `starts[k].x`. Otherwise, if `counts` is true, its `known` becomes -1
+// times its remaining triangles.
 extern "C" __global__ void known(
     int64 begin, int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, int* known,
     const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const uint2* __restrict__ starts, int levels,

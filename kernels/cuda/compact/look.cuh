@@ -1,15 +1,16 @@
-// Looking at words between two rounds: which edges leave next, whose halves are made equal, and who keeps a count.
+// Examines words between two rounds: which edges leave next, which edges get equal halves, and which entry becomes the
+// keeper of a count.
 //
-// Reads     at the start of a window of levels, and after rounds in which many edges left, all words; at other levels
-//           noted edges; after other rounds the edges that gave an alarm. An edge that is looked at takes a lookup of its other
-//           entry.
+// Reads     all words at the start of a window of levels and after rounds in which many edges left; the noted edges at
+//           other levels; the edges that gave an alarm after other rounds. Each examined edge takes a lookup of its
+//           other entry.
 #pragma once
 #include "compact/state.cuh"
 
 constexpr int LOOKS = 8;  // slots that a lane reads at the same time
 
-// A warp looks at up to 32 edges, one a lane. Keepers are noted if `notes` is true. Gives a bound: the edges looked at, if they stand,
-// have as many triangles, or more.
+// A warp examines up to 32 edges, one a lane. If `notes` is true, keepers that remain are added to the noted edges.
+// Returns a lower bound of the triangles of the lane's edge, or NOTHING if it is not known or the edge leaves.
 __device__ __noinline__ int look_at(
     const Rows rows, const Lists lists, const Limits limits, bool given, uint2 edge, bool notes) {
     int64 own = 0, other = 0;
@@ -68,7 +69,7 @@ __device__ __noinline__ int look_at(
     return least;
 }
 
-// Marks those of `size` listed edges (noted, or with an alarm) that have at most `level` triangles, so that they leave.
+// Examines `size` listed edges (noted edges, or edges that gave an alarm). Edges with at most `level` triangles leave.
 __device__ __forceinline__ void look_at_listed(
     const Rows& rows, const Lists& lists, const Limits& limits, const uint2* listed, uint32 size) {
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x, lane = threadIdx.x & 31;
@@ -78,7 +79,7 @@ __device__ __forceinline__ void look_at_listed(
     }
 }
 
-// A warp looks at the last edges that it keeps, at most 32.
+// A warp examines the edges of the last slots in its list `kept`, at most 32, and removes these slots from the list.
 __device__ __forceinline__ int look_at_kept(
     const Rows& rows, const uint32* __restrict__ row_at, const Lists& lists, const Limits& limits, const int64* kept, int& many) {
     __syncwarp();
@@ -96,7 +97,7 @@ __device__ __forceinline__ int look_at_kept(
     return least;
 }
 
-// Looks at all edges. The list of noted edges is empty before. `kept` has room for 64 edges of each warp.
+// Examines all edges. The list of noted edges is empty before. `kept` is the warp's list, with space for 64 slots.
 __device__ __noinline__ void look_at_all(
     const Rows rows, const uint32* __restrict__ row_at, int64 slots, const Lists lists, const Limits limits, int64* kept) {
     const int64 warp = (blockIdx.x * static_cast<int64>(blockDim.x) + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
@@ -125,7 +126,7 @@ __device__ __noinline__ void look_at_all(
     if (lane == 0 && least < NOTHING) atomicMin(&lists.state->least, least);
 }
 
-// Marks edges of the ring whose count a round has lowered to the level.
+// Writes `word` to both entries of the edges ring[from .. to), whose count a round has lowered to the level.
 __device__ __forceinline__ void mark(const Rows& rows, const Lists& lists, int word, uint32 from, uint32 to) {
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     for (uint32 i = thread; i < to - from; i += threads) {

@@ -1,21 +1,22 @@
 // Peeling on compact rows, level by level: level k removes edges with at most k triangles, with λ = k, until every
 // edge has more than k triangles.
 //
-// Computes  levels from state.level on, until no more than `stop_at` edges are left or `most_rounds` rounds have run. Leaves in
-//           words of edges that left their round, and in `starts` the first round of each level, and the level.
-// Needs     all blocks running at once (a cooperative launch sees to it); rooms of lists that are powers of two; as many `starts` as
-//           there are levels with edges; state.last < state.level where rows were built anew.
-// Rooms     if a list is full, a later read of all words finds the edges that did not fit.
-// Rounds    remove.cuh has the removal, look.cuh what happens between two.
+// Computes  levels from state.level on, until at most `stop_at` edges are left or `most_rounds` rounds have run. Writes
+//           to the words of each edge that left the round in which it left, and to `starts` the first round and the
+//           number of each level with edges.
+// Needs     all blocks run at the same time (a cooperative launch); the capacity of the ring is a power of two;
+//           `starts` has space for all levels with edges; state.last < state.level after rows were rebuilt.
+// Lists     If a list is full, a later read of all words finds the edges that did not fit.
+// Rounds    remove.cuh has the removal, look.cuh the work between two rounds.
 // Source    PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017); counts in halves:
 //           docs/shards.md.
 #include "compact/look.cuh"
 #include "compact/remove.cuh"
 
 constexpr int NEAR = 8;   // number of levels of a window
-constexpr int MANY = 16;  // after rounds in which more than one edge in so many of those left leaves all words are read
+constexpr int MANY = 16;  // all words are read after a round that removes more than one in MANY of the remaining edges
 
-// Removes from the ring the edges beyond its capacity. All blocks call this.
+// Removes the edges beyond the capacity of the ring. Returns whether there were any. All blocks call this.
 __device__ __forceinline__ bool cut(Said& said, const Lists& lists, uint32 base, Meeting* meeting) {
     if (said.tail - base <= lists.ring_room) return false;
     said.tail = base + lists.ring_room;

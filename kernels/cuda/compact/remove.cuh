@@ -1,47 +1,50 @@
 // One round: removes the triangles of the edges that leave.
 //
-// An edge (u, v) leaves: one of its rows is streamed, and those neighbours w that may be in the other one are looked up there. Each
-// triangle is lost by the edges (u, w) and (v, w): their entries in these two rows are at hand, and their halves there are lowered.
-// Where that entry is a reporter, the keeper is told: reports are kept until a warp has many, which are looked up together.
+// When an edge (u, v) leaves, one of its rows is streamed, and the neighbours w that may be in the other row are looked
+// up there. The edges (u, w) and (v, w) lose each triangle that is found: their entries in these two rows have just
+// been read, and the halves in these entries are lowered. If such an entry is a reporter, the count of the keeper must
+// be lowered instead. A warp collects these reports until there are many, and looks up their keepers together.
 //
-// Threads   a warp takes up to CHUNK edges at a time and their shorter rows in units of UNIT slots. Parts of edges with many units
-//           are left to all warps; where there are fewer edges than warps each edge is shared out from the start.
-// Reads     8 bytes a slot of the shorter row; the filter (2) of the bucket where a neighbour belongs in the longer one, and the
-//           bucket (32) where the filter lets it through; for each triangle two atomics next to what was read.
-// Ties      of two edges {x, y} and {x, w} of one triangle that leave in one round, the one with the lower of y and w takes it: this
-//           is the order of the edges by their ends (docs/shards.md).
+// Threads   A warp processes up to CHUNK edges at a time, and their shorter rows in units of UNIT slots. An edge with
+//           many units is split into parts for all warps. In a round with fewer edges than warps each edge is split
+//           from the start.
+// Reads     8 bytes a slot of the shorter row; the filter (2) of the bucket in the longer row to which the neighbour
+//           hashes, and the bucket (32) if the filter's bit is set; for each triangle two atomics on words in the cache
+//           lines just read.
+// Ties      If two edges {x, y} and {x, w} of a triangle leave in one round, the edge with the lower of y and w removes
+//           the triangle: this is the order of the edges by their ends (docs/shards.md).
 #pragma once
 #include "compact/state.cuh"
 
-constexpr int WARPS = 16;           // of a block; as in compact_rows.py
+constexpr int WARPS = 16;           // of a block; as in whole_graph.py
 constexpr int BLOCKS = 2;           // of a multiprocessor
-constexpr int CHUNK = 8;            // most edges that a warp takes at a time; as in compact_rows.py
-constexpr int ENTRIES = 4;          // slots of a row that a lane has under way at once
+constexpr int CHUNK = 8;            // most edges that a warp processes at a time; as in whole_graph.py
+constexpr int ENTRIES = 4;          // slots of a row that a lane loads at once
 constexpr int UNIT = 32 * ENTRIES;
 constexpr int SPLIT = 16;           // units of a part of a heavy edge
-constexpr int BATCH = 2;            // lookups that a lane has under way at once
+constexpr int BATCH = 2;            // lookups that a lane processes at once
 constexpr int PASS = 32 * BATCH;    // neighbours that a warp looks up at once
-constexpr int WANTED = UNIT + PASS; // neighbours that a warp keeps to look up; as in compact_rows.py
-constexpr int REPORTS = 3 * PASS;    // reports that a warp keeps; as in compact_rows.py
+constexpr int WANTED = UNIT + PASS; // capacity of a warp's list of neighbours to look up; as in whole_graph.py
+constexpr int REPORTS = 3 * PASS;    // capacity of a warp's list of reports; as in whole_graph.py
 constexpr uint32 FIRST_FAR = CHUNK;  // see Work.place
 constexpr uint32 FARTHEST = 255 / FIRST_FAR;
 constexpr uint32 NO_PLACE = 256;
-constexpr uint32 HEAVY = 1 << 18;   // room for parts of heavy edges; as in compact_rows.py
+constexpr uint32 HEAVY = 1 << 18;   // capacity of the list of heavy parts; as in whole_graph.py
 
-// The work of one warp: edges, their rows, the first unit of each; neighbours to look up; and reports to send to keepers.
+// Shared memory of one warp: its edges, their rows, the first unit of each; neighbours to look up; reports for keepers.
 struct Work {
     Row shorter[CHUNK];
     Row longer[CHUNK];
     uint2 wanted[WANTED];          // neighbour and slot in the shorter row
-    uint2 report[REPORTS];         // the vertex whose entry keeps a count, and the neighbour there
-    int word[WANTED];              // the word of the slot
+    uint2 report[REPORTS];         // the vertex and the neighbour of the entry that is the keeper
+    int word[WANTED];              // the word of the wanted slot
     uint32 streamed[CHUNK];        // the vertex of the shorter row
     uint32 probed[CHUNK];          // the vertex of the longer row
     int unit[CHUNK];
-    unsigned char place[WANTED];   // whose entries these are; from FIRST_FAR on, how many buckets from home to look
+    unsigned char place[WANTED];   // index of the edge in the chunk, plus FIRST_FAR times the buckets searched before
 };
 
-// The number of items that a warp keeps.
+// Lengths of a warp's lists.
 struct Kept {
     int wanted;
     int reports;
@@ -54,7 +57,7 @@ struct Ground {
     Limits limits;
 };
 
-// What follows from taking one from the word of an entry, which was `before`: slot `at` of a vertex.
+// Lists an edge if its word, which was `before`, reached a limit by a decrement. The entry is slot `at` of `vertex`.
 __device__ __forceinline__ void take_note(const Ground& ground, int before, uint32 vertex, uint32 at) {
     if (before == ground.limits.alarm + 1) {
         const uint32 place = atomicAdd(&ground.lists.state->alarms, 1u);
@@ -66,7 +69,7 @@ __device__ __forceinline__ void take_note(const Ground& ground, int before, uint
     }
 }
 
-// One lane looks up the rows of an edge; gives the units of the shorter one.
+// One lane loads the rows of an edge to index `place`. Returns the number of units of the shorter row.
 __device__ __forceinline__ int look_up(Work& work, int place, uint2 edge, const Rows& rows) {
     const Row one = rows.row[edge.x];
     const uint32 neighbour = key_at(rows, 4 * one.begin + edge.y);
@@ -79,7 +82,7 @@ __device__ __forceinline__ int look_up(Work& work, int place, uint2 edge, const 
     return static_cast<int>(((swap ? two : one).buckets + UNIT / 4 - 1) / (UNIT / 4));
 }
 
-// A warp keeps a report for each lane that has one.
+// A warp adds a report to its list for each lane for which `has` is true.
 __device__ __forceinline__ void keep_report(Work& work, Kept& kept, bool has, uint32 keeper, uint32 neighbour) {
     const uint32 lanes = __ballot_sync(ALL_LANES, has);
     if (has) work.report[kept.reports + __popc(lanes & ((1u << (threadIdx.x & 31)) - 1))] = make_uint2(keeper, neighbour);
@@ -134,7 +137,7 @@ __device__ __noinline__ void tell_keepers(const Work& work, int reports, const G
     __syncwarp();
 }
 
-// Repeats this until at most `most` reports are left.
+// Calls `tell_keepers` until at most `most` reports are left.
 __device__ __forceinline__ void tell(const Work& work, Kept& kept, int most, const Ground& ground) {
     while (kept.reports > most) {
         tell_keepers(work, kept.reports, ground);
@@ -142,9 +145,9 @@ __device__ __forceinline__ void tell(const Work& work, Kept& kept, int most, con
     }
 }
 
-// A warp looks up the last of the neighbours that it keeps, PASS at most, in the longer rows; entries of triangles lose them. All of
-// a lane's requests of one kind are under way at once. Neighbours that may be in the next bucket are kept again while others are kept;
-// at the end a loop finds them.
+// A warp looks up the last of its wanted neighbours, at most PASS, in the longer rows, and lowers the halves of the
+// triangles found. A lane issues all its requests of one kind at once. A neighbour that may be in the next bucket is
+// added to the wanted neighbours again if others are left. Otherwise a loop finds it.
 __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0), leaves = leaves_in(ground.limits.round);
@@ -219,7 +222,7 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
     for (int k = 0; k < BATCH; ++k) {
         const uint32 lanes = __ballot_sync(ALL_LANES, again[k]);
         if (!lanes) continue;
-        // They move towards the start of the list, and take no place that is still to be read.
+        // Entries move towards the start of the list, and overwrite no entry that is still to be read.
         const int h = base + k * 32 + lane, to = kept.wanted + __popc(lanes & ((1u << lane) - 1));
         uint2 mine = make_uint2(0, 0);
         int word = 0;
@@ -237,8 +240,9 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
     return kept;
 }
 
-// A warp takes UNIT slots of the shorter row: neighbours whose edge stands, or leaves and does not take the triangle itself, are kept if
-// the filter of the longer row lets them through, and looked up as they become many.
+// A warp processes UNIT slots of the shorter row. A neighbour is wanted if its edge remains, or leaves and does not
+// remove the triangle itself, and if it passes the filter of the longer row. The warp looks up whenever at least PASS
+// are wanted.
 __device__ __forceinline__ void take_unit(
     Work& work, int i, int start, Kept& kept, const Ground& ground) {
     const int lane = threadIdx.x & 31, leaves = leaves_in(ground.limits.round);
@@ -251,7 +255,7 @@ __device__ __forceinline__ void take_unit(
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
         const int word = static_cast<int>(mine[k].y);
-        // The edge itself leaves, too.
+        // The comparison also excludes the entry of the removed edge itself.
         passes[k] = mine[k].x != EMPTY && (stands(word) || (word == leaves && v < mine[k].x));
         if (passes[k]) passes[k] = may_have(ground.rows, longer, mine[k].x);
     }
@@ -269,8 +273,8 @@ __device__ __forceinline__ void take_unit(
     while (kept.wanted >= PASS) kept = search(work, kept, ground);
 }
 
-// The edges ring[first .. first + edges) are one warp's work, but for those of more than SPLIT units, whose parts go on the list of
-// heavy ones while it has room.
+// A warp processes the edges ring[first .. first + edges). An edge with more than SPLIT units goes to the list of heavy
+// parts instead, if all its parts fit.
 __device__ __forceinline__ void take_chunk(
     Work& work, uint32 first, int edges, Kept& kept, uint32* heavy_parts, const Ground& ground) {
     const int lane = threadIdx.x & 31;
@@ -303,7 +307,7 @@ __device__ __forceinline__ void take_chunk(
     __syncwarp();
 }
 
-// Every step-th unit of one edge from `first` on, as far as `stop`.
+// A warp processes every step-th unit of one edge, from `first` to `stop` - 1.
 __device__ __forceinline__ void take_part(
     Work& work, uint2 edge, int first, int stop, int step, Kept& kept, const Ground& ground) {
     int units = 0;
@@ -315,7 +319,8 @@ __device__ __forceinline__ void take_part(
     __syncwarp();
 }
 
-// The edges ring[begun .. end) leave, up to and with the meeting after it. `counters` are the round's own three, 0 at first.
+// Runs the round in which the edges ring[begun .. end) leave, and the barrier after it. `counters` are the round's
+// three counters, 0 at the start.
 __device__ __forceinline__ Said run_round(
     Work& work, uint32 begun, uint32 end, uint32* counters, Meeting* meeting, const Rows& rows, const Lists& lists,
     const Limits& limits) {

@@ -1,19 +1,23 @@
 // Rows that are hash tables. Each entry has its neighbour and a count; no other data of an edge is stored.
 //
-// Row v has 4 * buckets slots from bucket `begin` on. A slot has a neighbour, which is its key, and a word (word.cuh), and four
-// of them are a bucket: 32 bytes, which memory moves together. A bucket's slots fill in order; what finds four taken goes on to
-// the next bucket. One bucket at least is not full, and entries stay where they are until rows are built anew (build.cu).
+// Row v has 4 * buckets slots from bucket `begin` on. A slot has a neighbour, which is its key, and a word (word.cuh).
+// Four slots are a bucket of 32 bytes, which memory transfers together. The slots of a bucket are filled in order; an
+// entry that finds all four in use goes to the next bucket. At least one bucket of a row is not full. Entries keep
+// their slots until the rows are rebuilt (build.cu).
 //
-// APART     keys and words are in arrays of their own, and the keys of the first `far` slots in mapped host memory: those of the
-//           shortest rows, since vertices are in degree order. It is the longer of two rows in which neighbours are looked up. A key
-//           is read only where the word may matter, and a word only where its key was found. Otherwise each word is beside its key.
+// APART     1: keys and words are in separate arrays, and the keys of the first `far` slots are in mapped host memory.
+//           These are the keys of the shortest rows, since vertices are in degree order; neighbours are looked up in
+//           the longer of two rows. A key is read only if its word may matter, and a word only if its key was found. 0:
+//           each word is beside its key.
 //
-// The place of a key is its hash times the length of the row, so that all rows are in the order of the hash. When one row is
-// streamed and its neighbours are looked up in another one, neighbouring lanes look at neighbouring buckets.
+// The bucket of a key is the key's hash, as a fraction, times the number of buckets. So all rows are in the order of
+// the hash: when one row is streamed and its neighbours are looked up in another row, adjacent lanes read adjacent
+// buckets.
 //
-// Beside each bucket stands a filter of 16 bits: one is set for each neighbour that belongs there, wherever it found room.
+// Each bucket has a filter of 16 bits. One bit is set for each neighbour that hashes to the bucket, even if the
+// neighbour is stored in a later bucket.
 //
-// An edge is named by one of its two entries: a vertex, and which slot of its row (uint2).
+// An edge is named by one of its two entries: a vertex, and the number of the slot in the vertex's row (uint2).
 #pragma once
 #include "common.cuh"
 #include "compact/word.cuh"
@@ -36,7 +40,7 @@ struct Rows {
     const unsigned short* __restrict__ filter;
 #if APART
     uint32* far_key;
-    int64 far;  // the first slot whose key is on the device: a row starts there
+    int64 far;  // the first slot whose key is on the device; a row starts at this slot
 #endif
 };
 
@@ -50,7 +54,7 @@ __device__ __forceinline__ Rows rows_of(
 #endif
 }
 
-// The keys that hold that of a slot, and those of its row.
+// The array that contains the key of a slot, and all keys of the slot's row.
 __device__ __forceinline__ const uint32* keys_with(const Rows& rows, int64 slot) {
 #if APART
     return slot < rows.far ? rows.far_key : rows.key;
@@ -68,7 +72,7 @@ __device__ __forceinline__ uint32 home_of(uint32 neighbour, uint32 buckets) {
     return __umulhi(neighbour * 0x9E3779B1u, buckets);  // 2^32 / golden ratio (Knuth, TAOCP 3, 6.4)
 }
 
-// The bit of a neighbour in that bucket's filter.
+// The bit of a neighbour in the filter of its home bucket.
 __device__ __forceinline__ uint32 filter_bit(uint32 neighbour) {
     return neighbour * 0x85EBCA6Bu >> 28;
 }
@@ -85,8 +89,8 @@ __device__ __forceinline__ int* word_at(const Rows& rows, int64 slot) {
     return &rows.word[STRIDE * slot];
 }
 
-// The neighbours and words of the slots start, start + 32, … of a row of `slots` slots, whose first one is `from`. The neighbour is
-// EMPTY if there is no entry, and may be EMPTY if its edge left before this round.
+// Reads the neighbours and words of the slots start, start + 32, … of a row of `slots` slots that begins at slot
+// `from`. The neighbour is EMPTY if there is no entry, and may be EMPTY if its edge left before this round.
 template <int ENTRIES>
 __device__ __forceinline__ void read_slots(
     const Rows& rows, int64 from, uint32 start, uint32 slots, int leaves, uint2 (&entry)[ENTRIES]) {
@@ -108,7 +112,7 @@ __device__ __forceinline__ void read_slots(
 #endif
 }
 
-// What is read of four slots at once, while other threads may change words.
+// The part of a bucket that one lookup reads at once. Other threads may change words at the same time.
 struct Bucket {
 #if APART
     uint4 key;

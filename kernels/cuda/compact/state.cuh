@@ -6,19 +6,19 @@
 constexpr int NOTHING = 0x7FFFFFFF;
 
 struct State {
-    unsigned long long left;  // edges that stand
+    unsigned long long left;  // number of edges that remain
     int level;                // the next level
     int last;                 // last level of the window
-    uint32 round;             // all rounds so far
+    uint32 round;             // number of rounds so far
     uint32 levels;            // number of levels at which edges left
-    uint32 tail;              // edges that were put into the ring in this launch
-    uint32 alarms;            // edges in the list of alarms
-    uint32 notes;             // noted edges
+    uint32 tail;              // number of edges that were put into the ring in this launch
+    uint32 alarms;            // number of edges in the list of alarms
+    uint32 notes;             // number of noted edges
     int least;                // lower bound of the triangles of remaining edges
-    uint32 counters[3][3];    // of three rounds in turn: edges taken, parts of heavy edges, such parts taken
+    uint32 counters[3][3];    // for a round % 3: edges processed, parts of heavy edges, such parts processed
 };
 
-// The values that all blocks have after the barrier.
+// The values of the state that all blocks get from the barrier.
 struct Said {
     uint32 tail;
     uint32 alarms;
@@ -34,7 +34,7 @@ struct Meeting {
 
 struct Lists {
     State* state;
-    uint2* ring;  // edges that leave, in the order of their rounds; rooms are powers of two
+    uint2* ring;  // edges that leave, in the order of their rounds; the capacity of the ring is a power of two
     uint2* alarm;
     uint2* noted;
     uint32 ring_room;
@@ -46,12 +46,12 @@ struct Lists {
 struct Limits {
     int level;
     int alarm;
-    uint32 round;  // edges leave in this one
+    uint32 round;  // the round in which edges leave
     uint32 base;   // first position of the ring that must not be overwritten
-    bool silent;   // this round reports nothing: all words are read after it
+    bool silent;   // this round fills no lists: all words are read after it
 };
 
-// Every block waits for all others; gives what the state said when the last one came. All of `meeting` is 0 at first.
+// A barrier over all blocks. Returns the values of the state when the last block arrived. `meeting` is 0 at the start.
 __device__ __forceinline__ Said meet(Meeting* meeting, const State* state) {
     __shared__ Said said;
     __syncthreads();
@@ -82,7 +82,8 @@ __device__ __forceinline__ Said meet(Meeting* meeting, const State* state) {
     return said;
 }
 
-// Places on a list for the lanes of a warp that have something; each lane's own is given.
+// Reserves a place on a list for each lane of a warp for which `has` is true, with one atomic. Returns the lane's
+// place.
 __device__ __forceinline__ uint32 room_for(uint32* size, bool has) {
     const uint32 lanes = __ballot_sync(ALL_LANES, has);
     if (!lanes) return 0;

@@ -1,18 +1,20 @@
-// The word beside a key: the state of its edge. Counts are stored in two halves (docs/shards.md, "A round").
+// The word of an entry: the state of its edge. Counts are stored in two halves (docs/shards.md, "A round").
 //
-// The triangles that an edge has left are the sum of two halves, one beside each of its two entries. Levels are taken in windows;
-// `last` is the last one of the window, and last / 2 the alarm. While both halves are above the alarm the edge cannot leave within
-// the window. When one is not, the edge is looked at between two rounds: its halves are made equal if both are then above the alarm;
-// else one of its entries, the keeper, gets the whole count, and the other says so.
+// The number of triangles that an edge has left is the sum of two halves, one in the word of each of its two entries.
+// Levels are taken in windows; `last` is the last level of the window, and last / 2 the alarm. While both halves are
+// above the alarm the edge cannot leave within the window. When a half is not, the edge is examined between two rounds.
+// If two equal halves would be above the alarm, the halves are made equal. Otherwise one of the two entries, the
+// keeper, gets the whole count, and the other entry becomes a reporter.
 //
-// split      the half, below 2^27; it may be less than 0 within a round
+// split      the half, below 2^27; may be less than 0 within a round
 // keeper     KEEPER + the whole count
-// reporter   REPORTER: the other entry keeps the count
-// locked     LOCKED, in the entry of the lower end, while one thread changes both
-// leaves     LEAVES + the round in which the edge leaves, which tells its level (see `starts` in peel.cu)
+// reporter   REPORTER: the other entry has the whole count
+// locked     LOCKED, in the entry of the lower end, while one thread changes both words
+// leaves     LEAVES + the round in which the edge leaves; the round gives the level (see `starts` in peel.cu)
 // vacant     VACANT, in a slot without an entry
 //
-// Words of entries change their kind only between rounds. So the kind that a thread reads is valid for the whole round.
+// The word of an entry changes its kind only between rounds. So the kind that a thread reads is valid for the whole
+// round.
 #pragma once
 #include "common.cuh"
 

@@ -1,4 +1,5 @@
-// Sorts rows by length class: `count_classes` counts, `place_rows` writes. Reads two offsets a row, twice.
+// Sorts rows by length class: `count_classes` counts the rows of each class, `place_rows` writes them in order. Each
+// reads two offsets a row.
 //
 // Within a class, rows of a block follow each other, so that neighbouring rows mostly stay neighbours.
 #include "programs/classes.cuh"
@@ -24,7 +25,7 @@ extern "C" __global__ void count_classes(const int64* __restrict__ offsets, cons
     }
 }
 
-// `used` [CLASSES] and `parts` are 0 before.
+// `used` [CLASSES] and `parts` are 0 at the start.
 extern "C" __global__ void place_rows(const int64* __restrict__ offsets, const int* __restrict__ rows, int64 count,
                                       const int64* __restrict__ starts, unsigned long long* used, int* order, int* first_part,
                                       int* slot_of, unsigned long long* parts) {

@@ -1,8 +1,10 @@
-// Rows by length: how many lanes gather a row, and the loop over all rows that the gathers share.
+// Classes of rows by length, which determine how many lanes gather a row, and the loop over all rows that the gathers
+// share.
 //
-// Class c < 5 has the rows with at most PER_LANE 2^c entries, class 5 those with at most LONGEST entries: 2^c lanes gather a row.
-// Longer rows are in class 6, and are cut into parts of LONGEST entries that a warp gathers each. So the order in which the values
-// of a row are combined is determined by the row's length alone.
+// Class c < 5 has the rows with at most PER_LANE * 2^c entries that are in no lower class; class 5 has longer rows with
+// at most LONGEST entries. 2^c lanes gather a row of class c. Longer rows are in class 6: they are cut into parts of
+// LONGEST entries, and a warp gathers each part. So the length of a row alone determines the order in which its values
+// are combined.
 #pragma once
 #include "common.cuh"
 
@@ -17,7 +19,7 @@ struct Classes {
     const int* order;       // [selected rows] indices in `rows`, by class
     const int64* starts;    // [CLASSES + 1] the first slot of each class in `order`
     const int* first_part;  // [long rows] the first part of each row of class LONG_ROWS
-    const int* slot_of;     // [parts] the slot, counted from the first one of the class, of each part's row
+    const int* slot_of;     // [parts] the slot of each part's row, counted from the first slot of class LONG_ROWS
     const int64* parts;     // [1] number of parts
 
     __device__ __forceinline__ int64 row(int i) const { return rows ? rows[i] : i; }
@@ -32,14 +34,16 @@ __device__ __forceinline__ int class_of(int64 length) {
     return found;
 }
 
-// Folds the entries first, first + lanes, … below stop. A lane loads AHEAD sources, then their values, then combines them in order.
+// Folds the entries first, first + lanes, … below stop. A lane loads AHEAD sources, then their values, and then
+// combines the values in order.
 template <class Fold>
 __device__ __forceinline__ void fold_entries(Fold& fold, int64 first, int64 stop, int lanes) {
     for (int64 q = first; q < stop; q += AHEAD * lanes) fold.take(q, stop, lanes);
 }
 
-// Calls fold.start(), fold.take() for its entries, fold.merge() with other lanes, and fold.write() in one lane, for each row;
-// fold.write_part() for parts of long rows. All warps of a launch share the rows. Parts and long rows come first.
+// For each row calls fold.start(), fold.take() for the entries, fold.merge() with other lanes, and fold.write() in one
+// lane. For each part of a long row calls fold.write_part() instead. All warps of a launch share the rows. Parts come
+// first, then rows from the longest class down.
 template <class Fold>
 __device__ __forceinline__ void fold_rows(const Classes& by, Fold& fold) {
     const int lane = threadIdx.x & 31;

@@ -4,8 +4,9 @@
 //           root the parent of a larger one, so the root of a component is its smallest source, in whatever order threads run.
 // link_one    One thread a row: its entry `at`.
 // compress    One thread a source: lets it point to its root.
-// link_rest   A warp for 32 rows: their other entries, each row by all lanes. Within the largest component, which was found from
-//             samples, no entry is linked. `skips` says that rows of this component are not read.
+// link_rest   A warp for 32 rows: all lanes together link the other entries of each row. Entries within the largest
+//             component, which was found from samples, are not linked. `skips` says that rows of this component are not
+//             read at all.
 #include "common.cuh"
 
 #define FOR_EACH(i, count)                                                                      \
@@ -69,7 +70,7 @@ typedef int Value;
 typedef long long Value;
 #endif
 
-// Lowers `least` at the root of each position to its value.
+// Lowers `least` at the root of each position to the value of the position, and sets `lowered` there.
 extern "C" __global__ void lower_values(const int* __restrict__ root, const int* __restrict__ position, int64 count,
                                         const Value* __restrict__ values, Value* least, bool* lowered) {
     FOR_EACH(i, count) {

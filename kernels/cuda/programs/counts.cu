@@ -1,7 +1,8 @@
 // The most frequent value of each row, and the h-index of its values.
 //
-// Rows of up to 32 entries: a lane an entry, all in registers. Longer rows: a block a row, which counts in a table in shared memory
-// if it fits, else in its own part of `scratch`. Reads a source and a value of each entry.
+// A row of up to 32 entries has a lane an entry, with all values in registers. A longer row has a block, which counts
+// in a table in shared memory if the table fits, else in its own part of `scratch`. Reads a source and a value of each
+// entry.
 // VALUE     0: int32, 1: int64.
 #include "programs/classes.cuh"
 

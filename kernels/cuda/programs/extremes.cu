@@ -1,4 +1,4 @@
-// The smallest or largest value over each row, and its first source. Of equal values the one of the first entry is kept.
+// The smallest or largest value over each row, and its source. Of equal values the value of the first entry is kept.
 //
 // Reads     a source, and with ALONG a weight, of each entry, and its value.
 // VALUE     0: int32, 1: int64, 2: float64. LARGEST: 1 for the largest value. ALONG: as in sums.cu, for float64.

@@ -1,4 +1,4 @@
-// Counts the edges between the sources of rows: one warp for each pair of ascending lists, whose common members it finds.
+// Counts the edges between the sources of rows. One warp finds the common members of each pair of ascending lists.
 //
 // Reads the entries of the shorter list, and looks each up in the longer one by binary search.
 #include "common.cuh"
@@ -52,7 +52,8 @@ extern "C" __global__ void count_links(const int64* __restrict__ offsets, const 
     }
 }
 
-// Finds each triangle w, x, y once, at the entry e of x in the list of y. Each of its edges counts for the opposite vertex.
+// Finds each triangle w, x, y once, at the entry e of x in the list of y. Each edge of the triangle counts for the
+// opposite vertex.
 extern "C" __global__ void count_all_links(const int64* __restrict__ offsets, const int* __restrict__ lower,
                                            const int* __restrict__ row_of, const unsigned char* __restrict__ times,
                                            int64 edges, Count* found) {

@@ -1,7 +1,8 @@
 // Pushes the values of few sources to the rows that contain them: one thread an entry of these sources.
 //
-// Four launches over the entries: the first three leave in each row the best value and the first source with it, whatever the order
-// in which threads run. Values are compared as `keys`, unsigned integers in the order of the values.
+// There are four launches over the entries. The first three find for each row the best value and the first source that
+// has it; the order in which threads run does not matter. Values are compared as `keys`, which are unsigned integers in
+// the order of the values.
 // VALUE, LARGEST, ALONG   as in extremes.cu.
 #include "frontiers/lists.cuh"
 
@@ -77,7 +78,8 @@ extern "C" __global__ void find_best(ARGUMENTS, const double* __restrict__ weigh
     FOR_EACH_ENTRY(entry) atomicMin(&keys[row_of[entry.at]], key_of(value_along(values, weight, entry)));
 }
 
-// `best` is -1, the largest unsigned integer, before. The first thread of a row puts it on the list.
+// `best` is -1, the largest unsigned integer, at the start. The first thread that finds a source of a row lists the
+// row.
 extern "C" __global__ void find_source(ARGUMENTS, const double* __restrict__ weight, const Value* __restrict__ values,
                                        const Key* __restrict__ keys, uint32* best, int* touched, uint32* size) {
     FOR_EACH_ENTRY(entry) {
@@ -101,7 +103,8 @@ extern "C" __global__ void mark_rows(ARGUMENTS, bool* seen) {
     FOR_EACH_ENTRY(entry) seen[row_of[entry.at]] = true;
 }
 
-// Reaches the rows without a level, and lists them. The parent of a row is its smallest source; -1, the largest unsigned integer, before.
+// Reaches the rows without a level, and lists these rows. The parent of a row is its smallest source. `parent` is -1,
+// the largest unsigned integer, at the start.
 extern "C" __global__ void reach_rows(ARGUMENTS, int step, int* level, uint32* parent, int* touched, uint32* size) {
     FOR_EACH_ENTRY(entry) {
         const int row = row_of[entry.at];

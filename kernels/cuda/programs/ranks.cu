@@ -1,4 +1,5 @@
-// The arithmetic of a superstep of PageRank, without contractions: its bits are those of separate multiplications and additions.
+// The arithmetic of a superstep of PageRank, without contraction to fused operations: multiplications and additions are
+// rounded separately.
 #include "common.cuh"
 
 // The next rank of one vertex; its share, the rank over its degree, is written to `share`.
@@ -9,7 +10,7 @@ __device__ double next_rank(double got, double damping, double restarts, Degree 
     return after;
 }
 
-// `following` gets the next ranks, and may be `rank`; `moved` the total change, which is rounded.
+// Writes the next ranks to `following`, which may be `rank`. Adds the total change, which is rounded, to `moved`.
 extern "C" __global__ void next_ranks(const double* __restrict__ got, int64 count, double damping, double restarts,
                                       const uint32* __restrict__ degree, const double* rank, double* following, double* shares,
                                       double* moved) {
@@ -24,7 +25,7 @@ extern "C" __global__ void next_ranks(const double* __restrict__ got, int64 coun
     if ((threadIdx.x & 31) == 0) atomicAdd(moved, change);
 }
 
-// The same in place; `moved` gets the change of each rank, for a sum without rounding.
+// Replaces the ranks by the next ranks. Writes the change of each rank to `moved`, for a sum without rounding.
 extern "C" __global__ void replace_ranks(const double* __restrict__ got, int64 count, double damping, double restarts,
                                          const double* __restrict__ degree, double* rank, double* moved, double* shares) {
     const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;

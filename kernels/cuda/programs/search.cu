@@ -4,8 +4,8 @@
 // pull        One thread a row: reads up to TRIED entries. Rows with more entries, none of them active, are put on a list.
 // pull_rest   One warp for each row on the list: reads 32 AHEAD entries at a time up to the first active source.
 //
-// Both write the level and the parent of each vertex that they reach, and its bit in `fresh`, and add to `sums`: the number of these
-// vertices, their entries in the rows of sources, and in those of targets.
+// `pull` and `pull_rest` write the level, the parent and the bit in `fresh` of each vertex that they reach. They add to
+// `sums` the number of these vertices, the number of their entries in the rows of sources, and in the rows of targets.
 #include "frontiers/lists.cuh"
 
 constexpr int TRIED = 64;

@@ -1,6 +1,7 @@
-// The sum of the values over each row, in an order that is determined by the row's length.
+// The sum of the values over each row, in an order that the row's length determines.
 //
-// Reads     a source, and with ALONG a weight, of each entry, which the L2 cache may drop first, and its value: 12 or 20 bytes.
+// Reads     for each entry a source, with ALONG a weight, and a value: 12 or 20 bytes. Sources and weights are
+//           streaming loads, which the L2 cache may drop first.
 // ALONG     0: no weights, 1: add the weight, 2: multiply with it.
 #include "programs/classes.cuh"
 

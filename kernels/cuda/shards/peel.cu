@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
         const uint32 before = marked;
         marked += received.edges;
         if (!marked && !(received.news & (HAS_MESSAGES | HAS_BACKLOG))) {
-            if (second_meeting) settle_alarms(shard, progress, count);  // sends no reports, as nothing was removed since
+            if (second_meeting) settle_alarms(shard, progress, count);  // sends no report: nothing was removed since
             second_meeting = false;
             __syncthreads();
             if (threadIdx.x == 0) round.limits.level = max(round.limits.level + 1, none_removed ? received.least : 0);
