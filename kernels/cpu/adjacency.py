@@ -15,7 +15,8 @@ from ..runtime.cache import cached_njit
 
 @cached_njit
 def search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
-    """Write the edges to the common neighbours of two rows to `to_f` and `to_g`. Galloping search. Returns a count.
+    """Write the edges to the common neighbours of two rows to `to_f` and `to_g`, by galloping search. Returns their
+    number.
 
     The first row must be the shorter one; both ascend.
     """
@@ -60,7 +61,7 @@ def unmark_row(mark, neighbour, start, stop):
 
 @cached_njit
 def probe(mark, neighbour, edge, start, stop, to_f, to_g):
-    """As `search_shorter`, for a row and the marked row. Has no branches."""
+    """As `search_shorter`, for a row and the marked row, without branches."""
     hits = np.uintp(0)
     for q in range(np.uintp(start), np.uintp(stop)):
         m = mark[neighbour[q]]
@@ -73,7 +74,7 @@ def probe(mark, neighbour, edge, start, stop, to_f, to_g):
 PARTS = 4
 """Parts of the rows for each thread."""
 BLOCK_BITS = 10
-"""Rows are made in at most two to the power of so many blocks, plus one. Each block should fit a cache."""
+"""Rows are built in at most 2^BLOCK_BITS + 1 blocks. Each block should fit a cache."""
 
 
 @cached_njit(parallel=True)
@@ -87,7 +88,9 @@ def _count(low, high, runs, shift, above, found):
 
 @cached_njit(parallel=True)
 def _sort(low, high, runs, shift, slot, sorted_low, sorted_high, number):
-    """Sort the edges by the blocks of their high ends, stable; `slot` has the place of the next one of each run."""
+    """Sort the edges by the blocks of their high ends, stably. `slot` is the place of the next edge of each run and
+    block.
+    """
     for t in prange(runs.size - 1):
         for e in range(runs[t], runs[t + 1]):
             block = np.uintp(high[e] >> shift)
@@ -161,8 +164,8 @@ def row_numbers(offsets: LongArray) -> IntArray:
 def adjacency(topology: Topology) -> Adjacency:
     """The rows of a subgraph in both directions. Takes 12 bytes an edge meanwhile.
 
-    Edges are sorted by (low, high), so the upper halves of rows are there already. For the lower halves edges are first
-    sorted by blocks of rows, so that each block is filled in cache.
+    Edges are sorted by (low, high), so the upper halves of rows are in order already. For the lower halves edges are
+    first sorted by blocks of rows, so that each block is filled in cache.
     """
     low, high, vertices = topology.low, topology.high, topology.vertices
     threads = get_num_threads()
@@ -185,7 +188,9 @@ def adjacency(topology: Topology) -> Adjacency:
 
 
 def _thread_cuts(ends: LongArray, threads: int) -> LongArray:
-    """Where the share of each thread starts in edges sorted by blocks, which end at `ends`, and their number."""
+    """Where the share of each thread starts among edges sorted by blocks, and the number of edges. Blocks end at
+    `ends`.
+    """
     total = int(ends[-1])
     cuts = ends[np.searchsorted(ends, np.arange(threads + 1) * total // threads)]
     cuts[0], cuts[-1] = 0, total
@@ -193,7 +198,7 @@ def _thread_cuts(ends: LongArray, threads: int) -> LongArray:
 
 
 def _runs(low: IntArray, parts: int) -> LongArray:
-    """The edges at which so many parts begin, and the number of edges. No two parts have edges of one low end."""
+    """The edges at which `parts` parts begin, and the number of edges. No two parts have edges of one low end."""
     cuts = np.arange(parts + 1) * len(low) // parts
     if len(low):
         cuts[1:-1] = np.searchsorted(low, low[cuts[1:-1]])

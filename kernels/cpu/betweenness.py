@@ -2,8 +2,8 @@
 
 Ulrik Brandes, "A faster algorithm for betweenness centrality", Journal of Mathematical Sociology 25(2), 2001. Each
 source is a bit in the word of a vertex. Bits that no search uses must be set in `seen`. `BlockPaths` lists the vertices
-of a level in an order that differs from run to run. What is computed for a vertex depends on neither that order nor the
-threads: a row is added up by one thread, in its own order.
+of a level in an order that differs from run to run. The result of a vertex depends on neither this order nor the number
+of threads, since one thread adds up a row, in the order of the row.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ KEPT = 256
 _TAKEN, _LENGTH, _WORDS = 0, 8, 16
 """Elements of the counters, each on a cache line of its own, and their number."""
 _LISTED, _MARKED, _EVERY = 0, 1, 2
-"""Which rows a level is added up for: those in a list, those that are marked, or all that are left."""
+"""The rows that a level visits: the rows in a list, the marked rows, or all rows that are left."""
 _PUSHED, _SIZE, _LEFT, _READ = 0, 1, 2, 3
-"""Sums of a thread: entries by source and by row of the new level, entries of rows that are complete, entries read."""
+"""Sums of a thread: entries of the new level's vertices by source and by row, entries of rows whose bits are now all
+seen, entries read.
+"""
 SUMS = 8
 """A row of sums is a cache line."""
 FEW_LEVELS = 256
-"""Levels for which there is room at the start."""
+"""Initial capacity of the lists of levels."""
 _1, _NONE, _ALL = np.uint32(1), np.uint64(0), np.uint64(2**64 - 1)
 
 
 @cached_njit
 def add_at_bits(sums, values, position, mask):
-    """Add the values at the bits of a mask. Few bits are added one by one, many with vector instructions.
+    """Add the values at the bits of a mask to `sums`: one by one for few bits, with vector instructions for many bits.
 
-    Both give the same bits: to add 0 changes no sum, as no sum is -0.
+    Both ways have bitwise the same result: adding 0 changes no sum, as no sum is -0.
     """
     if popcount(mask) * np.uint64(4) <= np.uint64(sums.size):
         while mask:
@@ -62,7 +64,7 @@ def add_at_bits(sums, values, position, mask):
 
 
 class Sources(NamedTuple):
-    """The vertices that a block's rows have as sources: words of a level's bits, and a value for each bit."""
+    """The vertices that a block's rows have as sources, with the bits of a level, and a value for each bit."""
 
     own: IntArray
     """[rows] the position of each row's vertex among the sources."""
@@ -146,12 +148,12 @@ def _dependencies(rows, level, sources, totals):
 
 
 def path_counts(rows: InRows, selected: IntArray, seen: Masks, sources: Sources) -> Masks:
-    """One level of the forward phase of Brandes's algorithm: as `search_level` with one word for each source and row,
-    uint64 [selected].
+    """One level of the forward phase of Brandes's algorithm. Returns the new bits of each selected row, uint64
+    [selected], as `search_level` with one word for each source and row.
 
-    The number of shortest paths to a row, for each of its new bits, is the sum of the values of its sources with that
-    bit, added in the order of the row. It is written to the values of the row's own vertex. Reads 12 bytes an entry,
-    and 8 bytes for each path edge and bit.
+    For each new bit of a row, the number of shortest paths to the row is the sum of the values of its sources with this
+    bit, added in the order of the row. The number is written to the values of the row's own vertex. Reads 12 bytes an
+    entry, and 8 bytes for each path edge and bit.
     """
     fresh = np.empty(len(selected), np.uint64)
     with row_chunks(rows, selected) as chunks:
@@ -163,10 +165,11 @@ def path_dependencies(rows: InRows, level: LevelRows, sources: Sources, score: F
     """One level of the backward phase of Brandes's algorithm ("A faster algorithm for betweenness centrality", Journal
     of Mathematical Sociology 25(2), 2001).
 
-    Here a row has the ends of the edges that leave its vertex, and `sources.at` has the bits of the next level. With σ
-    paths to a vertex and the dependency δ on it, `sources.values` has σ in the row's level and (1 + δ) / σ in the next;
-    the sum of these over the row's entries times σ is the row's δ. It is added to `score` [rows], its square to
-    `squares` [rows], and (1 + δ) / σ replaces σ of the row's own vertex. Reads as `path_counts`.
+    Here a row has the ends of the edges that leave its vertex, and `sources.at` has the bits of the next level. Let σ
+    be the number of paths to a vertex, and δ the dependency on it. `sources.values` has σ for vertices of the row's
+    level, and (1 + δ) / σ for vertices of the next level. δ of the row is its σ times the sum of (1 + δ) / σ over its
+    entries. Adds δ to `score` [rows] and its square to `squares` [rows], and replaces σ of the row's own vertex by (1 +
+    δ) / σ. Reads as `path_counts`.
     """
     with row_chunks(rows, level.rows) as chunks:
         _dependencies(chunks, level, sources, (score, squares))
@@ -189,13 +192,15 @@ def _clear(lanes, unused, search, bits):
 
 
 class Search(NamedTuple):
-    """The rows of a block and the state of its searches. Lists and starts of levels may be too short; see `_count`."""
+    """The rows of a block and the state of its searches. `_count` stops when a list or the starts of levels are
+    full.
+    """
 
     offsets: NDArray[np.uint64]
-    """[rows + 1] of the rows of sources."""
+    """[rows + 1] where the row of sources of each vertex starts in `source`."""
     source: NDArray[np.uint32]
     by_source: NDArray[np.uint64]
-    """[rows + 1] of the rows of targets."""
+    """[rows + 1] where the row of targets of each vertex starts in `target`."""
     target: NDArray[np.uint32]
 
     seen: Masks
@@ -205,7 +210,7 @@ class Search(NamedTuple):
     found: NDArray[np.uint32]
     """[rows] scratch memory."""
     values: Floats
-    """[rows, columns] numbers of paths, then what predecessors add up; see `path_dependencies`."""
+    """[rows, columns] numbers of paths σ, then (1 + δ) / σ; see `path_dependencies`."""
     score: Floats
     """[rows]"""
     squares: Floats
@@ -214,18 +219,18 @@ class Search(NamedTuple):
     listed: NDArray[np.uint32]
     """The vertices of all levels, one level after the other."""
     masks: Masks
-    """The bits of each of them that are new in its level."""
+    """For each element of `listed` the bits that are new in its level."""
     starts: LongArray
     """[levels + 1] where each level starts in `listed`."""
     work: Masks
-    """[levels + 1, 2] the entries of the vertices of a level, by source and by row."""
+    """[levels + 1, 2] the number of entries of each level's vertices, by source and by row."""
     counters: LongArray
     sums: Masks
     """[threads, SUMS]"""
 
 
 class Counted(NamedTuple):
-    """The rows that a level may reach: `rows` if `which` is _LISTED; and the level before the last one."""
+    """The rows that a level may reach, which are `rows` if `which` is _LISTED, and the level before the last level."""
 
     which: int
     rows: NDArray[np.uint32]
@@ -242,8 +247,8 @@ class Added(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Rows of listed vertices, the bits of each of these, and bits of what their rows reach, which count after xor
-    `flip`.
+    """Listed vertices with their targets and the bits `at` of each vertex. A vertex reaches a target if one of its bits
+    is set in the `bits` of the target xor `flip`.
     """
 
     offsets: NDArray[np.uint64]
@@ -290,7 +295,7 @@ def _mark_lane(reach, marked, counters):
 
 @cached_njit(parallel=True)
 def _mark_all(lanes, reach, marked, counters):
-    """Mark what a listed vertex reaches with a bit of its own that counts there."""
+    """Mark the targets that listed vertices reach; see `Reach`."""
     for _ in prange(lanes):
         _mark_lane(reach, marked, counters)
 
@@ -306,7 +311,7 @@ def _mark(lanes, reach, marked, counters):
 
 @cached_njit
 def _add_level(held, rows, fresh, search):
-    """Add what a thread has kept to the list."""
+    """Append the first `held` vertices that a thread has kept to the list."""
     listed, masks = search.listed, search.masks
     to = fetch_add(search.counters, _LENGTH, held)
     for i in range(held):
@@ -316,7 +321,7 @@ def _add_level(held, rows, fresh, search):
 
 @cached_njit
 def _count_lane(lane, lanes, level, bits, search):
-    """Count the paths to the rows that a thread takes. The third of `bits` loses level `before`."""
+    """Count the paths to the rows that a thread takes. Clears the level `before` in the third array of `bits`."""
     which, rows, before = level
     at, following, spare = bits
     offsets, source, by_source = search.offsets, search.source, search.by_source
@@ -378,7 +383,11 @@ def _count_all(lanes, level, bits, search):
 
 @cached_njit
 def _rows_to_count(lanes, totals, level, at, search):
-    """The rows for which the level after `level` is counted, and their entries. Marks them if the level has few."""
+    """Choose the rows for which the level after `level` is counted. Returns how, the list, and at most how many
+    entries.
+
+    If `level` has few entries, only the rows that it reaches are listed or marked.
+    """
     if _FACTOR * totals[_PUSHED] >= totals[_LEFT]:
         return _EVERY, search.found, totals[_LEFT]
     totals[_READ] += totals[_PUSHED]
@@ -392,10 +401,11 @@ def _rows_to_count(lanes, totals, level, at, search):
 
 @cached_njit
 def _count(lanes, levels, totals, bits, search):
-    """Count paths level by level, from the last of `levels`, until there are no more or the lists are full.
+    """Count paths level by level, from the last of `levels` on, until a level is empty or the lists are full.
 
-    `totals` has the sums of the last level and of all rows that are left. Returns the number of levels, whether the
-    last of them is empty, and the three arrays of `bits`, of which the first has the last level that is not empty.
+    `totals` has the sums of the last level and of all rows that are left. Returns the number of levels that are not
+    empty, whether the next level is empty, and the three arrays of `bits`. The first array has the bits of the last
+    level.
     """
     at, following, spare = bits
     listed, starts, work, counters, sums = search.listed, search.starts, search.work, search.counters, search.sums
@@ -425,7 +435,9 @@ def _count(lanes, levels, totals, bits, search):
 
 @cached_njit
 def _add_lane(lane, lanes, added, bits, search):
-    """Add the dependencies of the vertices that a thread takes. The third of `bits` loses the level `after`."""
+    """Add the dependencies of the vertices that a thread takes. Clears the level `after` in the third array of
+    `bits`.
+    """
     which, level, level_masks, after = added
     at, now, spare = bits
     offsets, target, marked, values = search.by_source, search.target, search.marked, search.values
@@ -478,8 +490,9 @@ def _set(lanes, listed, masks, now):
 
 @cached_njit
 def _add(lanes, levels, bits, search):
-    """Add up dependencies from the last level to level 1. The first of `bits` has the bits of the last level, the
-    second those of the level before. Returns the entries read, and whether all sums are finite.
+    """Add up dependencies from the last level to level 1. Returns the entries read, and whether all sums are finite.
+
+    The first array of `bits` is all 0, the second has the bits of the last level.
     """
     at, now, spare = bits
     listed, masks, starts, work, sums = search.listed, search.masks, search.starts, search.work, search.sums
@@ -516,10 +529,10 @@ def _add(lanes, levels, bits, search):
 class BlockPaths:
     """Searches in one block that has the rows of all vertices.
 
-    What `path_counts` and `path_dependencies` of all levels give, with the same bits. `into` has the sources of each
-    vertex, and `by_source` its targets; they are the same for mutual edges. Up to `columns` sources, at most 64, are
-    searched from at once. Memory of the searches: 8 bytes for each row and column, 57 for each row, and 12 for each row
-    in each of its levels, up to twice that.
+    Computes bitwise the same as `path_counts` and `path_dependencies` for all levels. `into` has the sources of each
+    vertex, and `by_source` its targets; both are the same for mutual edges. A run searches from up to `columns` sources
+    at once, at most 64. Memory of the searches: 8 bytes for each row and column, 57 for each row, and 12 to 24 for each
+    row in each of its levels.
     """
 
     def __init__(self, into: InRows, by_source: InRows, columns: int) -> None:
@@ -549,8 +562,8 @@ class BlockPaths:
         )
 
     def run(self, sources: LongArray) -> tuple[int, bool]:
-        """Search from these rows, which are distinct and at most `columns`. Returns the number of levels, and whether
-        the sums of all rows that the search reached are finite.
+        """Search from at most `columns` distinct rows. Returns the number of levels, and whether the sums of all rows
+        that the search reached are finite.
         """
         lanes = get_num_threads()
         self._search = self._search._replace(sums=np.empty((lanes, SUMS), np.uint64))
@@ -567,7 +580,7 @@ class BlockPaths:
         return levels, bool(finite)
 
     def _start(self, lanes: int, sources: LongArray) -> NDArray[np.uint64]:
-        """Level 0. Returns its sums."""
+        """Start level 0. Returns its sums."""
         columns, search = len(sources), self._search
         bit = np.uint64(1) << np.arange(columns, dtype=np.uint64)
         _clear(lanes, ~np.bitwise_or.reduce(bit), search, tuple(self._bits))
@@ -592,7 +605,7 @@ class BlockPaths:
 
 
 def _doubled(values: NDArray[Any]) -> NDArray[Any]:
-    """The values, and room for as many more."""
+    """A copy of the values with space for as many more."""
     found = np.empty((2 * len(values), *values.shape[1:]), values.dtype)
     found[: len(values)] = values
     return found

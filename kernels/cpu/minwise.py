@@ -67,7 +67,8 @@ def _refuse_others(array: object) -> None:
 
 
 def minwise_samples(low: IntArray, high: IntArray, vertices: int, permutations: int) -> tuple[IntArray, IntArray]:
-    """The samples of all vertices, and the edges that lead to them: int32 [vertices, permutations], -1 without edges.
+    """The samples of all vertices, and the edges that lead to the samples: both int32 [vertices, permutations], and -1
+    for a vertex without edges.
 
     Reads the edges once for each permutation, 8 bytes an edge, and 16 bytes at each end where a sample changes.
     """
@@ -92,10 +93,11 @@ def minwise_matches(low: IntArray, high: IntArray, vertex: IntArray) -> IntArray
 def lower_by_samples(
     low: IntArray, high: IntArray, vertex: IntArray, edge: IntArray, scale: NDArray[np.float64], bound: IntArray
 ) -> IntArray:
-    """[edges] the bounds after each was lowered once, int32: to the largest t so that an estimated number of t
-    triangles, or more, have both other edges bounded by at least t; each sampled triangle counts for `scale` [edges].
+    """The bounds after each was lowered once, int32 [edges].
 
-    Reads 8 bytes an edge and permutation, and 16 for each common sample.
+    The new bound is the largest t such that an estimated t or more triangles of the edge have other edges whose bounds
+    both are at least t. Each sampled triangle counts for `scale` [edges] triangles. Reads 8 bytes an edge and
+    permutation, and 16 for each common sample.
     """
     _refuse_others(low)
     after = np.empty_like(bound)

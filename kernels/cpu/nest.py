@@ -1,8 +1,8 @@
 """Connected components at all levels, by one union-find from the highest level down.
 
-Of many edges only those of a maximum spanning forest can join components, and one edge of each component at each of its
-levels is enough to find it. So the union-find takes these few, and all others find their components in parallel. The
-forest is found by Borůvka's rounds over all edges in parallel.
+Only the edges of a maximum spanning forest can join components, so the union-find processes these few edges. All other
+edges find their components in parallel; one edge is enough to find a component whose level no edge of the forest has.
+Borůvka's rounds find the forest, over all edges in parallel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EDGE_BITS = 32
 
 @cached_njit(parallel=True)
 def _crossing(low, high, tree, edges, stop):
-    """Each thread keeps those of its run of `edges` whose ends are in two trees."""
+    """Each thread keeps those edges of its run of `edges` that have their ends in two trees."""
     part = (edges.size + stop.size - 1) // stop.size
     for thread in prange(stop.size):
         to = thread * part
@@ -35,7 +35,7 @@ def _crossing(low, high, tree, edges, stop):
 
 @cached_njit(parallel=True)
 def _propose(low, high, level, tree, edges, best):
-    """The largest key at each tree of the edges between two trees."""
+    """Find for each tree the largest key of the edges between this tree and another."""
     for i in prange(edges.size):
         e = edges[i]
         ends = tree[np.uintp(low[e])], tree[np.uintp(high[e])]
@@ -57,7 +57,7 @@ def _root_of_tree(up, v):
 
 @cached_njit
 def _unite_trees(low, high, tree, best, up, chosen):
-    """Unite each tree with the one at the other end of its best edge, and mark the edge. Clears `best`."""
+    """Unite each tree with the tree at the other end of its best edge, and mark the edge. Clears `best`."""
     for t in range(best.size):
         if best[t] >= 0:
             e = best[t] & ((1 << EDGE_BITS) - 1)
@@ -80,7 +80,8 @@ def mark_forest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -
     """Whether each edge is in a maximum spanning forest, bool [edges]; ties go to later edges.
 
     Arguments are those of `kernels.nest`. Each round reads the edges whose ends are in two trees, and adds the best
-    edge at each tree (Borůvka, 1926): half of the trees or more go, and most edges after the first rounds.
+    edge of each tree (Borůvka, 1926). A round at least halves the number of trees, and the first rounds remove most
+    edges.
     """
     tree, up = np.arange(vertices, dtype=np.int32), np.arange(vertices, dtype=np.int32)
     best, chosen = np.full(vertices, -1, np.int64), np.zeros(len(level), np.bool_)
@@ -97,15 +98,15 @@ def mark_forest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -
 
 
 MANY = 1 << 15
-"""From this number of edges on, a spanning forest is found first."""
+"""A spanning forest is found first if there are at least this many edges."""
 SEEN_BITS = 20
-"""Bits of a slot in the table of components and levels that were seen."""
+"""log2 of the number of slots in the hash table of pairs of a component and a level that were seen."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @cached_njit
 def find_root(up, v):
-    """The root of the set of v; `up` has the parent of each vertex, and is shortened on the way."""
+    """The root of the set of v. `up` is the parent of each vertex; the search halves the path to the root."""
     while up[v] != v:
         up[v] = up[up[v]]
         v = up[v]
@@ -137,14 +138,15 @@ def _by_level(level):
 @cached_njit
 def _doubled(values):
     larger = np.empty(2 * values.size, np.int32)
-    for i in range(values.size):  # assigning to a slice takes a second more to compile: its check makes texts
+    for i in range(values.size):  # assigning to a slice takes a second more to compile, as its check formats a message
         larger[i] = values[i]
     return larger
 
 
 @cached_njit
 def _nest(low, high, level, vertices):
-    """Components in the order of their creation, and which edges united two sets, which make a maximum spanning forest.
+    """Components in the order of their creation, and whether each edge united two sets. The edges that did so are a
+    maximum spanning forest.
 
     The root of a set is its least vertex.
     """
@@ -216,7 +218,7 @@ def _ancestors(levels, parent):
 
 @cached_njit
 def _component(x, y, k, level, up, far):
-    """The largest component of level ≥ k that contains the components x and y, one of which it may be."""
+    """The largest component of level ≥ k that contains the components x and y. It may be x or y itself."""
     if level[y] < level[x]:
         x = y
     while True:
@@ -230,10 +232,11 @@ def _component(x, y, k, level, up, far):
 
 @cached_njit(parallel=True)
 def _components(low, high, level, of_vertex, ancestors, seen, found, lacks):
-    """The largest component of each edge's level or more that contains the edge.
+    """Find the largest component that contains each edge and has at least the edge's level.
 
-    Marks in `lacks` at least one edge of each level that its component lacks. `seen` has some of the pairs of a
-    component and a level of which an edge is marked. A slot that is overwritten costs a further mark.
+    If this component has a higher level, a component with the same vertices at the edge's level is missing. Marks in
+    `lacks` at least one edge for each such pair of a component and a level. `seen` is a hash table of pairs of which an
+    edge is marked. If a slot is overwritten, a further edge may be marked.
     """
     levels, up, far = ancestors
     for e in prange(level.size):
@@ -273,7 +276,7 @@ def nest_with_forest(low: IntArray, high: IntArray, level: IntArray, vertices: i
 
 
 def nest_few(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
-    """As `nest_with_forest`, by one union-find over all edges: the least work if most of them are in a forest."""
+    """As `nest_with_forest`, by one union-find over all edges. This is the least work if most edges are in a forest."""
     of_vertex, of_edge, *components, unites = _nest(low, high, level, vertices)
     number, nested = _numbered(of_vertex, of_edge, *components)
     np.take(number, of_edge, out=of_edge)
@@ -281,7 +284,7 @@ def nest_few(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> t
 
 
 def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
-    """As `nest_with_forest`, in parallel but for a union-find over few edges."""
+    """As `nest_with_forest`, in parallel except for a union-find over few edges."""
     forest = mark_forest(low, high, level, vertices)
     few = np.flatnonzero(forest | (low == high))
     of_vertex, _, *components, _ = _nest(low[few], high[few], level[few], vertices)
@@ -297,10 +300,11 @@ def components_of_edges(
     least: IntArray,
     parent: IntArray,
 ) -> Nested:
-    """The components of all levels of edges, in parallel, from those of a spanning forest of them.
+    """The components of all levels of edges, in parallel, from the components of a maximum spanning forest of the
+    edges.
 
-    `of_vertex` [vertices] has the innermost component of each vertex; `levels`, `least` and `parent` [components] are
-    as in `Nested`. A component comes before its parent.
+    Of the forest, `of_vertex` [vertices] is the innermost component of each vertex; `levels`, `least` and `parent`
+    [components] are as in `Nested`. A component comes before its parent.
     """
     of_edge, lacks = np.empty(len(level), np.int32), np.zeros(len(level), np.bool_)
     seen = np.full(1 << SEEN_BITS, -1, np.int64)
@@ -315,9 +319,10 @@ def components_of_edges(
 def _with_pairs(
     levels: IntArray, least: IntArray, parent: IntArray, pairs: LongArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Level, least vertex and parent of the components, and of one more for each of `pairs`, component << 32 | level.
+    """Level, least vertex and parent of the components, and of one more component for each of `pairs`.
 
-    A pair ascends from its component at that level. Both have the same vertices: the parent has a lower level.
+    A pair is component << 32 | level. Its component contains that component at this level, and has the same vertices,
+    as the parent of that component has a lower level.
     """
     of, level = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
     place = np.arange(len(levels), len(levels) + len(pairs), dtype=np.int32)
@@ -332,7 +337,7 @@ def _with_pairs(
 def _numbered(
     of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: IntArray, parent: IntArray
 ) -> tuple[IntArray, Nested]:
-    """The number of each component in their order, and the components. `of_edge` is stored as it is."""
+    """The number of each component in the order of `Nested`, and the components. `of_edge` is not renumbered."""
     ascending = np.lexsort((least, -levels))
     number = np.empty(len(levels) + 1, np.int32)
     number[ascending] = np.arange(len(levels), dtype=np.int32)

@@ -1,4 +1,6 @@
-"""Which vertices and edges are concerned when edges leave a spanning forest, or when edges of a vertex change."""
+"""Finds the vertices and edges that are affected when edges leave a spanning forest, or when edges of a vertex
+change.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from ..runtime.cache import cached_njit
 from .nest import find_root
 
 NO_LIMIT = 2**30
-"""Above all levels."""
+"""Higher than all levels."""
 NOT_SEEN = -2
-"""Below all levels, and below that of an edge that is gone, which is -1."""
+"""Lower than all levels, and than -1, the level of an edge that is gone."""
 
 
 @cached_njit
@@ -76,18 +78,18 @@ def _limits(low, high, level, vertices):
 
 
 def limits(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> IntArray:
-    """The least level on the way from each vertex to the largest piece of its tree, int32 [vertices].
+    """The least level on the path from each vertex to the largest piece of its tree, int32 [vertices].
 
-    `low` and `high` [edges] are the ends of the edges of a forest. It falls into pieces at the edges whose `level` is
-    not NO_LIMIT. Within the largest piece the least level is NO_LIMIT. Of pieces with equally many vertices, that of
-    the least vertex counts as the largest.
+    `low` and `high` [edges] are the ends of the edges of a forest. The edges whose `level` is not NO_LIMIT separate its
+    trees into pieces. Vertices of the largest piece of a tree have NO_LIMIT. If several pieces have the most vertices,
+    the piece with the least vertex counts as the largest.
     """
     return _limits(low, high, level, vertices)
 
 
 @cached_njit
 def _has(bits, v):
-    """Whether the bit of a vertex is set. Bits fit a cache where values of vertices do not."""
+    """Whether the bit of a vertex is set. A bitmap fits a cache even if an array of values of vertices does not."""
     return bits[v >> np.uintp(3)] >> (v & np.uintp(7)) & np.uintp(1)
 
 
@@ -102,7 +104,7 @@ def _over(low, high, level, limit, bits, found):
 def mark_over(edges: Topology, level: IntArray, limit: IntArray, found: AnyArray) -> None:
     """Set `found` [edges] where the `level` of the edge is above the `limit` [vertices] of one of its ends.
 
-    Reads 8 bytes an edge, and its level where an end has a limit.
+    Reads 8 bytes an edge, and the level of an edge if one of its ends has a limit.
     """
     _over(edges.low, edges.high, level, limit, _bits(limit != NO_LIMIT), found)
 
@@ -120,10 +122,10 @@ def _within(low, high, level, of_vertex, wanted, found):
 
 
 def mark_within(edges: Topology, level: IntArray, of_vertex: IntArray, wanted: IntArray) -> AnyArray:
-    """The edges of some components without smaller ones, bool [edges].
+    """Whether each edge is in a wanted component, bool [edges]. No wanted component contains a smaller component.
 
-    `level` [edges] are their levels, `of_vertex` [vertices] the innermost component of each vertex or -1. `wanted`
-    [components] has the level of each component that is asked for, and -1 for any other.
+    `level` [edges] are the levels of edges, `of_vertex` [vertices] the innermost component of each vertex or -1.
+    `wanted` [components] is the level of a wanted component, and -1 for any other component.
     """
     found = np.empty(edges.edges, np.bool_)
     _within(edges.low, edges.high, level, of_vertex, wanted, found)
@@ -144,9 +146,10 @@ def _highest(low, high, level, bits, place, found):
 
 
 def highest_at(edges: Topology, level: IntArray, vertices: IntArray) -> IntArray:
-    """The highest `level` [edges] of the edges of each of some distinct `vertices`, int32; 0 without edges.
+    """The highest `level` [edges] of the edges of each of the distinct `vertices`, int32; 0 for a vertex without edges.
 
-    Reads 8 bytes an edge, and its level at these vertices. Takes 4 bytes for each of them and thread.
+    Reads 8 bytes an edge, and the level of an edge of these vertices. Takes 4 bytes for each of these vertices and
+    thread.
     """
     place, wanted = np.zeros(edges.vertices, np.int32), np.zeros(edges.vertices, np.bool_)
     place[vertices], wanted[vertices] = np.arange(len(vertices), dtype=np.int32), True

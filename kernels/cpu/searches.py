@@ -1,8 +1,7 @@
 """Breadth-first searches from many sources at once, on the CPU: each source is a bit in the words of a vertex.
 
-A row's result is bitwise determined by that row, its order and its values; it does not depend on how rows are
-distributed. `at` and `seen` have a word, or some words, for each source position and for each row. Bits that no search
-uses must be set in `seen`.
+A row, its order and its values determine the row's result bitwise, however rows are distributed. `at` has one or more
+words for each position of a source, `seen` as many for each row. Bits that no search uses must be set in `seen`.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ def _level(rows, at, seen, fresh):
 
 
 def search_level(rows: InRows, selected: IntArray, at: Masks, seen: Masks) -> Masks:
-    """One level of a breadth-first search: for each selected row the bits of its sources that are new there, uint64
-    [selected, words].
+    """One level of a breadth-first search. Returns for each selected row the bits of its sources that are new for the
+    row, uint64 [selected, words].
 
-    `at` [sources, words] are the bits of the vertices of the last level, `seen` [rows, words] those of all levels
-    before. Reads a row until all its bits are seen: 4 + 8 × words bytes an entry (Then et al., "The more the merrier:
+    `at` [sources, words] are the bits of the vertices of the last level, `seen` [rows, words] the bits of all levels so
+    far. Reads a row until all its bits are seen: 4 + 8 × words bytes an entry (Then et al., "The more the merrier:
     efficient multi-source graph traversal", PVLDB 8(4), 2014).
     """
     fresh = np.empty((len(selected), at.shape[1]), np.uint64)

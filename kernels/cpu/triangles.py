@@ -1,8 +1,9 @@
-"""Triangles of a whole graph, by intersection of its oriented lists. Each pair of lists is intersected by the shorter.
+"""Triangles of a whole graph, by intersection of its oriented lists. The shorter of two lists is looked up in the
+other.
 
-A triangle a < b < c is found at the entry b of the list of a: c is in the rest of that list and in the list of b. If
-the list of b is not longer than the rest, it is looked up in the marked list of a, in a pass over the lists. Otherwise
-the rest is looked up in the marked list of b, in a pass over the members b.
+A triangle a < b < c is found at the entry b of the list of a: c is in the rest of this list and in the list of b. If
+the list of b is not longer than the rest, the list of b is looked up in the marked list of a, in a pass over the lists.
+Otherwise the rest is looked up in the marked list of b, in a pass over the members b.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ CHUNK = 8
 
 @cached_njit(parallel=True)
 def _count_by_list(offsets, high, by_member, marks, found, cursor, share, shares, support, gain):
-    """Triangles at the entries that are looked up in the list that they are in. Hits are stored without a branch.
+    """Count the triangles at entries b whose list is not longer than the rest of the list of a. Sets `by_member` for
+    all other entries.
 
-    Of each `shares` chunks of lists it takes the one with the number `share`. Marks the other entries in `by_member`:
-    the list of their member is longer than the rest of theirs. Adds to `gain` the triangles of entries of the list,
-    which is this thread's, and to `support` those of other lists.
+    Of each `shares` chunks of lists the chunk with number `share` is processed. Hits are stored without a branch. Adds
+    the triangles of edges in the list of a, to which only this thread writes, to `gain`, and those of edges in the list
+    of b to `support`.
     """
     lists = offsets.size - 1
     for thread in prange(marks.shape[0]):
@@ -70,10 +72,10 @@ def _count_by_list(offsets, high, by_member, marks, found, cursor, share, shares
 
 @cached_njit(parallel=True)
 def _count_by_member(offsets, high, entries, ends, begins, marks, found, cursor, support, gain):
-    """Triangles at the other entries, which are sorted by member: those of b begin at `begins[b]`.
+    """Count the triangles at the other entries. They are sorted by member: the entries of b begin at `begins[b]`.
 
-    Members go from the last to the first, since the last have most entries. Adds to `support` the triangles of edges of
-    the member's list, which is this thread's, and to `gain` those of entries of any list.
+    Members are processed from the last to the first, since the last members have most entries. Adds the triangles of
+    edges in the list of b, to which only this thread writes, to `support`, and those of edges in other lists to `gain`.
     """
     members = offsets.size - 1
     for thread in prange(marks.shape[0]):
@@ -116,9 +118,9 @@ def _count_by_member(offsets, high, entries, ends, begins, marks, found, cursor,
 
 @cached_njit(parallel=True)
 def _find_ends(offsets, high, low, entries, ends, begins):
-    """The end of the list of each entry, and where the entries of each member begin.
+    """Find the end of the list of each entry, and where the entries of each member begin.
 
-    `begins` [members + 1] has the number of entries everywhere before.
+    All of `begins` [members + 1] must be the number of entries before the call.
     """
     for k in prange(entries.size):
         ends[k] = offsets[np.uintp(low[entries[k]]) + np.uintp(1)]
@@ -140,14 +142,16 @@ class WholeCounts:
         self._found = np.empty((2, threads, widest), np.uint32)
 
     def add_by_list(self, share: int = 0, shares: int = 1) -> IntArray:
-        """Count the triangles of all entries but those that are returned, ascending; or of a share of the entries."""
+        """Count the triangles at entries of all lists, or of one of `shares` shares of the lists. Returns the entries
+        that are left to `add_by_member`, ascending.
+        """
         left = np.zeros(len(self._high), np.bool_)
         lists, cursor = (self._offsets, self._members), np.zeros(1, np.int64)
         _count_by_list(*lists, left, self._marks, self._found, cursor, share, shares, self.support, self.gain)
         return np.flatnonzero(left).astype(np.int32)
 
     def add_by_member(self, entries: IntArray) -> None:
-        """Count the triangles of these entries."""
+        """Count the triangles at these entries."""
         vertices, cursor = self._vertices, np.zeros(1, np.int64)
         if len(entries):
             entries = by_key(self._high, entries, vertices)
@@ -158,10 +162,10 @@ class WholeCounts:
 
 
 def count_whole(offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> tuple[IntArray, IntArray]:
-    """The triangles of each edge of a graph, in two parts to be added, int32 [edges] each.
+    """The number of triangles of each edge of a graph, as two arrays to be added, int32 [edges] each.
 
-    `offsets` [vertices + 1] and `high` [edges] are its oriented lists, each ascending. With `shares` only one of so
-    many disjoint shares of the triangles is counted.
+    `offsets` [vertices + 1] and `high` [edges] are the oriented lists of the graph, each ascending. If `shares` is
+    above 1, only one of `shares` disjoint shares of the triangles is counted.
     """
     counts = WholeCounts(offsets, high)
     left = counts.add_by_list(share, shares)

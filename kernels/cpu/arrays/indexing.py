@@ -1,7 +1,7 @@
 """Gather, scatter, lookup, copies and positions of elements by all threads.
 
-NumPy's functions for it use one thread, and those that combine values with equal indices hold the global interpreter
-lock (GIL), so that only one of the tasks of a worker computes.
+NumPy's functions for these operations use one thread. Those that combine values with equal indices hold the global
+interpreter lock (GIL), so that only one of the tasks of a worker computes.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def nonzero(values: NDArray[Any]) -> IntArray:
 
 
 def _positions_of_marks(marks: NDArray[np.bool_]) -> IntArray:
-    """The positions of the true ones. Words of eight are read at once, and most of them often have none."""
+    """The positions of the true marks. Reads eight marks as one word, since often most words have no true mark."""
     first = -marks.ctypes.data % 8
     last = first + (len(marks) - first) // 8 * 8
     before, after = np.flatnonzero(marks[:first]), np.flatnonzero(marks[last:]) + last
@@ -174,7 +174,7 @@ def numbers(count: int) -> IntArray:
 
 
 def _narrow(index: NDArray[Any], size: int) -> NDArray[Any]:
-    """The same indices, below `size`, in 32 bits if they fit: so code is compiled for one type."""
+    """The same indices, all below `size`, as uint32 if they fit, so that kernels are compiled for one type."""
     return index.astype(np.uint32) if index.itemsize > 4 and size < 1 << 32 else places(index)
 
 
@@ -246,9 +246,10 @@ def count_below(values, value):
 
 @cached_njit(parallel=True)
 def _lookup(keys, bucket, shift, table, values, found):
-    """By a table over the range of the keys, or a binary search within the bucket of the value's leading bits.
+    """Look up values by a table over the range of the keys, or by binary search in the bucket of a value's leading
+    bits.
 
-    One kernel for both, so that a run with other values does not compile another.
+    One kernel does both, so that a run with other values need not compile another kernel.
     """
     least, largest = keys[0], keys[keys.size - 1]
     if table.size:
@@ -295,7 +296,7 @@ def lookup(keys: AnyInts, values: AnyInts) -> IntArray:
 
 Words = NDArray[np.uint32]
 SERIAL = 2**14
-"""Up to this number of values one thread is faster than several, which take time to start."""
+"""One thread is faster than several for at most this many values, since threads take time to start."""
 
 
 @cached_njit(parallel=True)
@@ -341,7 +342,7 @@ def gather_words(values: NDArray[Any], index: IntArray, out: Words) -> None:
 
 
 def scatter_words(words: Words, index: IntArray, out: NDArray[Any]) -> None:
-    """Write values, given as words, to `out[index]`. No index comes twice."""
+    """Write values, given as words, to `out[index]`. No index may occur twice."""
     _scatter_words(_lanes(len(index)), index, words, out.view(np.uint32))
 
 

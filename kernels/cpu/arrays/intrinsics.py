@@ -97,8 +97,8 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 def borrowed(typing_context: Any, array: Any) -> Any:
     """The same elements as an array without an owner: a view that keeps nothing alive.
 
-    Use it at the start of a kernel, on the arguments that Python passes: ``key = borrowed(key)``. Neither return such
-    an array to Python nor store it, and do not borrow an array that the kernel itself has made: nothing would keep it.
+    Use this at the start of a kernel, on the arguments that Python passes: ``key = borrowed(key)``. Neither return the
+    view to Python nor store it. Do not borrow an array that the kernel itself has made: nothing would keep it alive.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -116,9 +116,9 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}
 def places(index: NDArray[Any]) -> NDArray[Any]:
     """The same int32 or int64 as unsigned integers of their size, without a copy; none may be negative.
 
-    Numba's code compares an index with 0 before it reads, since negative ones count from the end; with unsigned ones it
-    does not, and gathers from caches take half the time. Numbers of the two kinds must not meet in arithmetic within a
-    kernel: their result would be a float.
+    Numba's code compares a signed index with 0 before a read, since negative indices count from the end. With unsigned
+    indices there is no comparison, and gathers from caches take half the time. A kernel must not combine signed and
+    unsigned numbers in arithmetic, as the result would be a float.
     """
     return index.view(_UNSIGNED[index.dtype.itemsize])
 

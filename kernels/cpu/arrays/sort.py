@@ -12,19 +12,19 @@ from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
 
 MANY = 2**18
-"""From this number of elements on, all threads sort, gather or mark them. Threads take longer to start for fewer, and
-the kernels for many elements need not be compiled for small graphs.
+"""All threads sort, gather or mark at least this many elements. For fewer elements the start of threads takes longer,
+and the kernels for many elements need not be compiled for small graphs.
 """
 DIGIT_BITS = 11
-"""Bits of a digit of a key: counters of all digits fit the first cache."""
+"""Bits of a digit of a key. The counters of all values of a digit fit the first cache."""
 DIGIT = (1 << DIGIT_BITS) - 1
 RUN_BITS = 14
-"""Pairs of a run, as a number of bits, at least: 12 bytes each, twice, fit a core's cache."""
+"""log2 of the minimum number of pairs in a run. Two copies of a run, of 12 bytes a pair, fit a core's cache."""
 
 
 @cached_njit
 def _order_pairs(low, high, start_low, start_high, rows, order):
-    """Counting sort by high, then, as it is stable, by low. The low end is stored beside the index."""
+    """Counting sort by high, then a stable counting sort by low. The low end is stored beside the index."""
     for i in range(low.size):
         slot = start_high[high[i]]
         start_high[high[i]] += 1
@@ -38,8 +38,8 @@ def _order_pairs(low, high, start_low, start_high, rows, order):
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArray:
     """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
-    Many pairs are sorted by all threads: they go to runs by the first bits of their low ends, and each run, which a
-    core's cache holds, is sorted by the other bits.
+    All threads sort many pairs: the pairs are placed in runs by the first bits of their low ends, and each run, which
+    fits a core's cache, is sorted by the other bits.
     """
     if len(low) < MANY:
         order = np.empty(len(low), np.int32)
@@ -55,7 +55,7 @@ class Runs:
     """Pairs in runs, by the first bits of their low ends."""
 
     ends: LongArray
-    """[runs + 1] where each run begins, and where the last one ends."""
+    """[runs + 1] where each run begins, and where the last run ends."""
     key_bits: int
     """Bits of the keys that differ."""
     keys: NDArray[np.uint64]
@@ -65,7 +65,7 @@ class Runs:
 
 
 def place_in_runs(low: IntArray, high: IntArray, lows: int, highs: int) -> Runs:
-    """The pairs in runs that a core's cache holds, in their order within each run."""
+    """Place pairs in runs that fit a core's cache. The pairs of a run stay in order."""
     bits_low, bits_high = (max(count - 1, 0).bit_length() for count in (lows, highs))
     run_bits = min(DIGIT_BITS, bits_low, max(0, len(low).bit_length() - RUN_BITS))
     shift = bits_low - run_bits
@@ -112,7 +112,7 @@ def _place_runs(cuts, low, high, shift, bits_high, slots, keys, order):
 
 @cached_njit(parallel=True)
 def _sort_runs(shares, ends, digits, keys, order):
-    """Sort each run by its keys, digit by digit. Each thread has a share of the runs."""
+    """Sort each run by its keys, digit by digit. Each thread sorts a share of the runs."""
     for share in prange(shares.size - 1):
         longest = 0
         for run in range(shares[share], shares[share + 1]):
@@ -157,9 +157,9 @@ def _place_digits(cuts, key, positions, shift, slots, placed):
 
 
 def by_key(key: IntArray, positions: IntArray, keys: int) -> IntArray:
-    """The positions sorted by their entries of `key`, for 0 ≤ key < keys. Equal ones keep their order.
+    """The positions sorted by their entries of `key`, for 0 ≤ key < keys. Positions with equal keys keep their order.
 
-    All threads count and place one digit of the keys after the other, from the lowest on.
+    All threads together count and place by one digit of the keys after the other, from the lowest digit on.
     """
     chunks = get_num_threads()
     cuts = np.arange(chunks + 1) * len(positions) // chunks
@@ -172,7 +172,9 @@ def by_key(key: IntArray, positions: IntArray, keys: int) -> IntArray:
 
 
 def _slots(counts: LongArray) -> LongArray:
-    """[chunks, groups] where the first element of a chunk's group goes: group by group, chunk by chunk in each."""
+    """[chunks, groups] the place of a chunk's first element of a group. Groups follow each other, and within a group
+    chunks do.
+    """
     ends = np.cumsum(counts.T.ravel())
     return np.ascontiguousarray((ends - counts.T.ravel()).reshape(-1, len(counts)).T)
 

@@ -3,10 +3,10 @@
 String i is content[offsets[i] : offsets[i + 1]]; `offsets` is int64 [strings + 1], `content` uint8. A sort stores the
 seven bytes of a string that it compares at a time as its sort key.
 
-NumPy sorts the keys of many strings, which takes a third of the time of a kernel: it uses vector instructions. The
-bytes that all of them have in common, such as `https://`, are left out before. UUIDs are sorted as two integers of 64
-bits. Few strings with equal keys are sorted
-by a multikey quicksort (Bentley, Sedgewick, SODA 1997) with cached keys (Ng, Kakehi, CATS 2007).
+NumPy sorts the keys of many strings. It uses vector instructions, and takes a third of the time of a kernel. The common
+prefix of all strings, such as `https://`, is left out of the keys. UUIDs are sorted as two integers of 64 bits. Few
+strings with equal keys are sorted by a multikey quicksort (Bentley, Sedgewick, SODA 1997) with cached keys (Ng, Kakehi,
+CATS 2007).
 """
 
 from __future__ import annotations
@@ -40,22 +40,24 @@ def are_plain_numbers(text: bytes, delimiter: int) -> bool:
     """Whether the text has only digits, signs, points, exponents, line ends and the byte `delimiter`, and no field in
     it begins with a zero before a digit, or with -0. The text begins with a field.
 
-    It reads each byte once, and releases the GIL: NumPy would take and release it for each operation.
+    Reads each byte once, without the GIL. NumPy would take and release the GIL for each operation.
     """
     codes: NDArray[np.uint8] = np.frombuffer(text, np.uint8)
     return bool(_are_plain(codes, np.uint8(delimiter)))
 
 
 DIGIT = 7
-"""Bytes of a string in one key. The lowest byte of the key is their number, plus one if the string continues. Strings
-with equal keys are equal, or both continue.
+"""Bytes of a string in one key. The lowest byte of a key is the number of bytes in it, plus one if the string
+continues. Strings with equal keys are equal, or both continue.
 """
 FEW = 16
 """Runs of at most this many strings are sorted by insertion."""
 MANY = 2**12
-"""From so many strings with equal keys on, NumPy sorts their next keys."""
+"""NumPy sorts the next keys of at least this many strings with equal keys."""
 STACK = 256
-"""Capacity of the stack of runs. It needs twice log2 of the strings, because the shortest of three runs goes first."""
+"""Capacity of the stack of runs. Twice log2 of the number of strings suffice, as the shortest of three runs is sorted
+first.
+"""
 
 
 @cached_njit
@@ -117,7 +119,7 @@ def _middle(a, b, c):
 
 @cached_njit
 def _common_prefix(offsets, content, which, depth):
-    """The number of bytes with which all strings begin, of which they are known to have `depth` in common."""
+    """The length of the common prefix of all strings, of which `depth` bytes are known to be equal."""
     start = offsets[which[0]]
     common = offsets[which[0] + 1] - start
     for string in which:
@@ -134,7 +136,7 @@ def _common_prefix(offsets, content, which, depth):
 
 @cached_njit
 def _keys_of(offsets, content, which, depth):
-    """The keys of at least one string, behind the bytes that all have in common, and the number of these."""
+    """The keys of one or more strings, from the bytes after their common prefix, and the length of this prefix."""
     depth = _common_prefix(offsets, content, which, depth)
     keys = np.empty(which.size, np.uint64)
     for i in range(which.size):
@@ -144,7 +146,7 @@ def _keys_of(offsets, content, which, depth):
 
 @cached_njit
 def _sort_run(offsets, content, order, keys, repeats, depth):
-    """Sort strings with these keys, which are of the bytes from `depth` on."""
+    """Sort strings. `keys` are their keys from the bytes from `depth` on."""
     waiting = np.empty((STACK, 3), np.int64)
     waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, order.size, depth
     runs = 1
@@ -190,9 +192,9 @@ def _sort_run(offsets, content, order, keys, repeats, depth):
 
 @cached_njit
 def _sort_equal(offsets, content, order, keys, repeats, depth):
-    """Sort the strings of each run of equal keys by their bytes from `depth` on, which follow those of the keys.
+    """Sort the strings of each run of equal keys by the bytes from `depth` on, which follow the bytes of the keys.
 
-    Returns where runs of MANY strings or more begin and end, int64 [runs, 2]. These are not sorted.
+    Runs of MANY strings or more are not sorted. Returns where these runs begin and end, int64 [runs, 2].
     """
     left = np.empty((keys.size // MANY + 1, 2), np.int64)
     found = start = 0
@@ -223,7 +225,7 @@ _HEX[ord("A") : ord("F") + 1] = np.arange(10, 16) | _UPPER
 
 @cached_njit
 def _read_uuids(offsets, content, high, low):
-    """The first and the last 64 bits of each UUID. False if a string is none, or if letters are of both cases."""
+    """Write the first and the last 64 bits of each UUID. False if a string is no UUID, or letters are of both cases."""
     seen = np.uint8(0)
     for i in range(high.size):
         start = offsets[i]
@@ -298,9 +300,10 @@ def hash_strings(offsets: LongArray, content: NDArray[np.uint8], base: np.uint64
 
 def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.bool_]]:
     """Sort strings by their bytes. Returns the permutation, int64 [strings], and in sorted order whether each string
-    equals the one before it, bool [strings].
+    equals the string before it, bool [strings].
 
-    Takes 17 bytes of memory a string, 25 for UUIDs. Reads about as many bytes of each as distinguish it from the rest.
+    Takes 17 bytes of memory a string, 25 for UUIDs. Reads about as many bytes of a string as distinguish it from
+    others.
     """
     offsets, content = _read_only(offsets, content)
     count = len(offsets) - 1
@@ -323,7 +326,9 @@ def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongAr
 def _sort_strings_of_a_run(
     offsets: LongArray, content: NDArray[np.uint8], order: LongArray, repeats: NDArray[np.bool_], depth: int
 ) -> list[tuple[int, int, int]]:
-    """Sort many strings whose first `depth` bytes are equal. Returns the runs that are left, as `_sort_behind`."""
+    """Sort many strings whose first `depth` bytes are equal. Returns the runs that are not sorted, as
+    `_sort_behind`.
+    """
     keys, depth = _keys_of(offsets, content, order, depth)
     order[:] = order[np.argsort(keys)]
     return _sort_behind(offsets, content, order, keys, repeats, depth)
@@ -337,18 +342,22 @@ def _sort_behind(
     repeats: NDArray[np.bool_],
     depth: int,
 ) -> list[tuple[int, int, int]]:
-    """Sort strings in the order of their keys, which are of the bytes from `depth` on, by the bytes behind these.
+    """Sort strings with equal keys by the bytes that follow. `order` is sorted by the keys, which have the bytes from
+    `depth` on.
 
-    Returns the long runs of equal keys, which are left: where each begins and ends, and the bytes known to be equal.
+    Long runs of equal keys are not sorted. Returns where each begins and ends, and how many bytes are known to be
+    equal.
     """
-    keys.sort()  # in place: faster than to take them in their order, and without more memory
+    keys.sort()  # in place: faster than a gather in the order of the keys, and without more memory
     behind = depth + DIGIT
     left = _sort_equal(offsets, content, order, keys, repeats, behind)
     return [(first, last, behind) for first, last in left.tolist()]
 
 
 def _read_only(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
-    """Both as read-only arrays. Arrow's arrays may be writable or not, which would be two types to the compiler."""
+    """Both as read-only arrays. Arrow's arrays may be writable or not, and Numba would compile kernels for each
+    case.
+    """
     offsets, content = offsets.view(), content.view()
     offsets.flags.writeable = content.flags.writeable = False
     return offsets, content

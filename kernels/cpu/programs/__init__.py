@@ -2,8 +2,8 @@
 
 May import `kernels.graph`, `kernels.cpu.arrays`, `kernels.runtime` and Numba. `kernels.programs` has the contract of
 each gather and selects the implementation by array type; start there. `breadth_first`, `shortest_paths`, `components`
-and `pagerank` have the algorithms. They return the bits that supersteps of gathers return, without the time between the
-kernels of a superstep. `tasks.programs.running` says when they are used.
+and `pagerank` have the algorithms. Their results are bitwise those of supersteps of gathers, but they save the time
+between the kernels of a superstep. `tasks.programs.running` says when they are used.
 """
 
 from .components import connected_sources, lower_values, lowered_rows

@@ -1,8 +1,8 @@
 """Breadth-first search in both directions (Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search",
 SC 2012), with the smallest parents.
 
-The lists of vertices that threads make differ from run to run, and what they write does not: a vertex gets its level in
-one superstep, and the smallest of the parents that are offered in it.
+The lists of vertices that threads make differ from run to run, but the results do not: a vertex gets its level in one
+superstep, and its parent is the smallest of the parents that are offered in this superstep.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from ..arrays.intrinsics import compare_swap, fetch_add, places, prefetch
 from .frontiers import KEPT, LONG_ROW, LONG_ROWS, PARALLEL_ENTRIES, SHARE, add_kept, piece, share_of
 
 ALPHA = 15
-"""Rows are read once the vertices that were reached last have more than one in ALPHA of the entries that are left."""
+"""The search switches from pushes to reading rows when the vertices that were reached last have more than one in ALPHA
+of the entries that no vertex has pushed.
+"""
 _ALPHA = np.uint64(ALPHA)
 BETA = 18
-"""Vertices push again once fewer than one in BETA was reached, and fewer than in the superstep before."""
+"""The search switches back to pushes when a superstep reaches fewer than one vertex in BETA, and fewer vertices than
+the superstep before.
+"""
 _AHEAD = 24
-"""How far ahead of a vertex the first entries of another are fetched while rows are read, if most rows end there."""
+"""If most rows are read only at their beginning, first entries are prefetched this many vertices ahead."""
 _MOST = np.uint64(4)
-"""Most rows end early if the vertices that were reached last have more than one in _MOST of the entries left."""
+"""Most rows are read only at their beginning if the vertices that were reached last have more than one in _MOST of the
+entries that no vertex has pushed.
+"""
 _1, _5, _31, _ONE = np.uint32(1), np.uint32(5), np.uint32(31), np.uint64(1)
 _TAKEN, _LENGTH, _LONG = 0, 8, 16
 """Elements of the counters, each on a cache line of its own."""
@@ -34,7 +40,7 @@ _TAKEN, _LENGTH, _LONG = 0, 8, 16
 
 @cached_njit
 def _lower(parent, v, u):
-    """Write the parent if it is smaller, atomically; unsigned, none is the largest."""
+    """Write the parent if it is smaller, atomically. As an unsigned number, -1 for no parent is the largest."""
     before = parent[v]
     while u < before and not compare_swap(parent, v, before, u):
         before = parent[v]
@@ -53,10 +59,10 @@ class Search(NamedTuple):
     """The sources and the targets of each vertex, and the state of a search."""
 
     into: NDArray[np.uint64]
-    """[vertices + 1] of the rows of sources."""
+    """[vertices + 1] where the row of sources of each vertex starts in `source`."""
     source: NDArray[np.uint32]
     offsets: NDArray[np.uint64]
-    """[vertices + 1] of the rows of targets."""
+    """[vertices + 1] where the row of targets of each vertex starts in `target`."""
     target: NDArray[np.uint32]
     level: NDArray[np.int32]
     """[vertices]"""
@@ -73,14 +79,15 @@ class Pushing(NamedTuple):
     pieces: np.int64
     step: np.int32
     aside: NDArray[np.uint32]
-    """Long rows are listed here instead, as far as that has room."""
+    """Vertices with long rows are listed here instead, as long as there is space."""
 
 
 @cached_njit
 def _push(pushing, following, search, share):
-    """Reach the targets of listed vertices, until all are taken. Returns the entries of those that are reached.
+    """Reach the targets of listed vertices, until all vertices are taken. Returns the number of entries of the vertices
+    that this thread reached.
 
-    Each row is cut into pieces, and `share` of them are taken at a time.
+    Each row is cut into pieces, and a thread takes `share` pieces at a time.
     """
     listed, size, pieces, step, aside = pushing
     offsets, target, level, parent, counters = (
@@ -131,7 +138,7 @@ def _push_all(lanes, pushing, following, search):
 
 @cached_njit
 def _push_step(lanes, entries, pushing, following, search):
-    """A superstep that pushes. Several threads take many entries, and share each long row after the others."""
+    """Run a superstep that pushes. Several threads share many entries, and then share each long row."""
     counters = search.counters
     counters[_TAKEN] = counters[_LENGTH] = counters[_LONG] = 0
     listed, size, _, step, aside = pushing
@@ -148,7 +155,7 @@ def _push_step(lanes, entries, pushing, following, search):
 
 @cached_njit
 def _pull_some(bits, fresh, step, far, search):
-    """Reach the vertices with a source in `bits`, until all are taken. Returns how many, and the entries read."""
+    """Reach the vertices with a source in `bits`, until all are taken. Returns their number, and the entries read."""
     offsets, source, level, parent = search.into, search.source, search.level, search.parent
     count, read = 0, np.uint64(0)
     while True:
@@ -178,8 +185,8 @@ def _pull_some(bits, fresh, step, far, search):
 
 @cached_njit(parallel=True)
 def _pull(lanes, bits, fresh, step, far, search):
-    """Reach the vertices with a source in `bits`. Returns how many, and the entries that were read. Fetches the first
-    entries of vertices `far` ahead.
+    """Reach the vertices with a source in `bits`. Returns their number, and the number of entries read. Prefetches
+    first entries `far` vertices ahead.
     """
     reached, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
     for lane in prange(lanes):
@@ -200,7 +207,7 @@ def _mark(lanes, level, step, bits):
 
 @cached_njit
 def _list_some(first, last, bits, following, search):
-    """List the vertices in some of the `bits`. Returns their entries."""
+    """List the vertices in some of the `bits`. Returns the number of their entries."""
     offsets, counters = search.offsets, search.counters
     kept, held, count = np.empty(KEPT, np.uint32), 0, np.uint64(0)
     for at in range(first, last):
@@ -220,7 +227,7 @@ def _list_some(first, last, bits, following, search):
 
 @cached_njit(parallel=True)
 def _list(lanes, bits, following, search):
-    """List the vertices in `bits`. Returns their entries."""
+    """List the vertices in `bits`. Returns the number of their entries."""
     entries = np.empty(lanes, np.uint64)
     for lane in prange(lanes):
         first, last = np.int64(lane) * bits.size // lanes, (np.int64(lane) + 1) * bits.size // lanes
@@ -230,7 +237,7 @@ def _list(lanes, bits, following, search):
 
 @cached_njit
 def _search(lanes, start, lists, search):
-    """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+    """Run all supersteps. Returns their number, and the number of entries read. One thread processes short lists."""
     level, parent, offsets, counters = search.level, search.parent, search.offsets, search.counters
     listed, following, bits, fresh, aside = lists
     count = level.size
@@ -268,8 +275,8 @@ def search(rows: InRows, out: InRows, start: int) -> tuple[NDArray[np.int32], Lo
     """(levels, parents, supersteps, entries read) of a search from the vertex `start`.
 
     `rows` [vertices] have the sources of each vertex, ascending, and `out` its targets; both are the same for a
-    symmetric graph. Levels are int32 and parents int64 [vertices], both -1 where the search does not come; the parent
-    of `start` is itself.
+    symmetric graph. Levels are int32 and parents int64 [vertices], both -1 for vertices that the search does not reach.
+    The parent of `start` is `start`.
     """
     count, lanes = rows.rows, get_num_threads()
     level, parent = np.empty(count, np.int32), np.empty(count, np.int64)

@@ -18,7 +18,7 @@ CHUNKS_PER_THREAD = 16
 """Chunks per thread. More than one balances chunks that take different times."""
 
 SERIAL_ENTRIES = 2**15
-"""Up to this number of entries one thread is faster than several, which take time to start."""
+"""One thread is faster than several for at most this many entries, since threads take time to start."""
 
 _ALL_ROWS = np.zeros(0, np.int32)
 
@@ -33,7 +33,9 @@ def _add_lengths(offsets, rows, ends):
 
 @cached_njit
 def _find_cuts(ends, cuts):
-    """Where the work that is done before row i, ends[i] + i, reaches each share. Rows without entries are work, too."""
+    """Cut rows into chunks of equal work. The work before row i is ends[i] + i, as rows without entries take time
+    too.
+    """
     count, chunks = ends.size - 1, cuts.size - 1
     work = ends[count] + count - ends[0]
     for chunk in range(chunks + 1):
@@ -51,7 +53,7 @@ def _find_cuts(ends, cuts):
 
 @contextmanager
 def threads_for(entries: int) -> Iterator[None]:
-    """Context in which kernels use one thread if there are few entries."""
+    """Within the context kernels use one thread if there are few entries."""
     before = get_num_threads()
     if before == 1 or entries > SERIAL_ENTRIES:
         yield
@@ -83,7 +85,9 @@ def _cut(ends: LongArray) -> LongArray:
 
 
 def entry_chunks(offsets: LongArray, rows: IntArray) -> tuple[LongArray, LongArray]:
-    """The start of each chunk in `rows`, the end of the last one, and the number of entries before each of these."""
+    """The start of each chunk in `rows` with the end of the last chunk, and the number of entries before each of
+    these.
+    """
     ends = entry_ends(offsets, rows)
     cuts = _cut(ends)
     return cuts, ends[cuts]
@@ -124,7 +128,7 @@ class RowChunks(NamedTuple):
 
 @contextmanager
 def row_chunks(rows: InRows, selected: IntArray | None) -> Iterator[RowChunks]:
-    """Context with threads for the selected rows, or for all."""
+    """Context that yields the chunks of the selected rows, or of all rows, and sets the number of threads for them."""
     cuts = chunk_starts(rows.offsets, selected)
     entries = len(rows) if selected is None else int((rows.offsets[selected + 1] - rows.offsets[selected]).sum())
     listed = _ALL_ROWS if selected is None else selected

@@ -2,7 +2,7 @@
 
 Strongly connected components are found by depth-first search (Tarjan, "Depth-first search and linear graph algorithms",
 SIAM J. Computing 1(2), 1972), with a stack instead of recursion, in one thread. Parallel searches read edges many
-times: they pay for graphs that one memory does not hold.
+times, which pays only for graphs that one memory does not hold.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .chunks import chunk_starts, even_chunks, packed, threads_for
 _FIRST = np.uint64(2)
 """Entries of each row that are linked before the largest component is looked for."""
 _AHEAD = 24
-"""Rows whose first entries are fetched ahead: each is in a cache line that is read once."""
+"""The first entries of a row are prefetched this many rows ahead, since each is in a cache line that is read once."""
 SAMPLES = 1024
-"""Sources that are looked at for it."""
+"""Approximate number of sources that are sampled to find the largest component."""
 NONE = np.uint32(2**32 - 1)
 """No source."""
 
@@ -57,9 +57,9 @@ def _link(root, one, other):
 
 @cached_njit(parallel=True)
 def _hook(offsets, cuts, own, source, root):
-    """Let the vertex of each row point to its first source, if that is smaller.
+    """Let the vertex of each row point to its first source, if this source is smaller.
 
-    Nothing else writes the element, so no atomic exchange is needed, which would wait for all reads before it.
+    No other thread writes the same element, so no atomic exchange is needed, which would wait for all earlier reads.
     """
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
@@ -72,7 +72,7 @@ def _hook(offsets, cuts, own, source, root):
 
 @cached_njit(parallel=True)
 def _link_next(offsets, cuts, own, source, root):
-    """Link each row with its second entry, and with its first one if `_hook` did not."""
+    """Link each row with its second entry, and with its first entry if `_hook` did not."""
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
             if row + _AHEAD < offsets.size:
@@ -190,8 +190,8 @@ def _name(lanes, root, number, component, lowered):
 
 
 def components(rows: InRows, number: IntArray | LongArray, symmetric: bool) -> tuple[LongArray, int]:
-    """([vertices] the smallest number in the component of each vertex, how many vertices have a smaller one than their
-    own). `number` [vertices] ascends. See `kernels.programs.connected_sources`.
+    """(the smallest number in the component of each vertex, [vertices]; the number of vertices for which it is not
+    their own number). `number` [vertices] ascends. See `kernels.programs.connected_sources`.
     """
     root = connected_sources(rows, consecutive(rows.rows), rows.rows, symmetric)
     component, lanes = np.empty(rows.rows, np.int64), get_num_threads()
@@ -235,7 +235,7 @@ def _depth_first(offsets, source, smallest, order, low, at, path, waiting):
                 depth -= 1
                 if depth >= 0:
                     low[path[depth]] = min(low[path[depth]], low[v])
-                if low[v] == order[v]:  # the first vertex of a component: all that wait after it are in it
+                if low[v] == order[v]:  # v is the first vertex of a component: all that wait after v are in it
                     first = height - 1
                     least = waiting[first]
                     while waiting[first] != v:
@@ -249,8 +249,8 @@ def _depth_first(offsets, source, smallest, order, low, at, path, waiting):
 
 
 def strong_components(rows: InRows) -> LongArray:
-    """[vertices] the smallest vertex in the strongly connected component of each. `rows` have the sources or the
-    targets of each vertex. Takes 28 bytes for each vertex.
+    """The smallest vertex in the strongly connected component of each vertex, int64 [vertices]. `rows` have the sources
+    or the targets of each vertex. Takes 28 bytes for each vertex.
     """
     count = rows.rows
     smallest, order, low = np.full(count, -1, np.int64), np.zeros(count, np.uint32), np.empty(count, np.uint32)

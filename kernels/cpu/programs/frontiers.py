@@ -1,7 +1,8 @@
 """Lists of vertices that several threads take from and append to.
 
-Threads take some vertices at a time. Rows with many entries are set aside, and all threads share each of them after the
-others: a search often has a few vertices with most of the entries. A thread keeps some elements before it adds them.
+Threads take some vertices at a time. Rows with many entries are set aside; after the other rows, all threads share each
+of these long rows, since a few vertices often have most of the entries. A thread collects new elements in a buffer, and
+appends the full buffer to a list.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from ...runtime.cache import cached_njit
 from ..arrays.intrinsics import fetch_add
 
 KEPT = 1024
-"""Elements that a thread keeps before it adds them to the list."""
+"""Capacity of the buffer of a thread, in elements."""
 PARALLEL_ENTRIES = 2**13
-"""Up to this number of entries one thread is faster than several, which take time to start."""
+"""One thread is faster than several for at most this many entries, since threads take time to start."""
 LONG_ROW = 2**12
-"""Entries of a row that one thread reads alone."""
+"""One thread alone reads a row of at most this many entries."""
 LONG_ROWS = 2**12
-"""Rows that are set aside at most; threads read further ones alone."""
+"""Maximum number of rows that are set aside. One thread alone reads each further long row."""
 SHARE, SHARES = 64, 8
-"""Vertices that a thread takes at a time at most, and how often each thread takes some at least, if there are many."""
+"""Maximum number of vertices that a thread takes at a time, and how often each thread takes some at least."""
 
 
 @cached_njit
@@ -33,7 +34,7 @@ def add_kept(kept, held, counters, counter, listed):
 
 @cached_njit
 def share_of(size, lanes):
-    """Vertices of a list of this size that a thread takes at a time."""
+    """The number of vertices that a thread takes at a time from a list of this size."""
     return max(1, min(SHARE, size // (SHARES * lanes)))
 
 

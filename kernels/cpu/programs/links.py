@@ -74,7 +74,7 @@ def count_all_links(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8
 
 
 def count_links(transposed: InRows, one: IntArray, other: IntArray, times: NDArray[np.uint8], links: LongArray) -> None:
-    """Add to each row the `times` of the edges whose two ends are in it; see `kernels.programs`."""
+    """Add to each row the `times` of the edges that have both ends in the row; see `kernels.programs`."""
     if not len(one):
         return
     starts = np.concatenate(([0], np.flatnonzero(np.diff(one)) + 1))

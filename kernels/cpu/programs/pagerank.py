@@ -53,7 +53,7 @@ _STEP, _MOST, _1 = np.uint64(SEGMENT), np.uint64(LONG), np.uint64(1)
 
 
 class Rows(NamedTuple):
-    """The rows of sources in chunks, and the long ones of them in pieces."""
+    """The rows of sources in chunks, and the long rows in pieces."""
 
     offsets: NDArray[np.uint64]
     source: NDArray[np.uint32]
@@ -64,13 +64,13 @@ class Rows(NamedTuple):
     long: LongArray
     """Rows with more than LONG entries."""
     ends: LongArray
-    """The number of pieces up to each of them, inclusive."""
+    """The number of pieces of the long rows up to each long row, inclusive."""
     first: NDArray[np.uint64]
     """[pieces] the first entry."""
     stop: NDArray[np.uint64]
     """[pieces] the entry after the last one."""
     partial: Floats
-    """[pieces] sums."""
+    """[pieces] the sum of each piece."""
     counters: LongArray
 
 
@@ -128,7 +128,7 @@ def _take_all(lanes, rows, ranks, damping, restarts):
 
 @cached_njit
 def _superstep(lanes, rows, ranks, damping, restarts):
-    """Compute ranks and shares from those before. Returns the total change, rounded."""
+    """Compute ranks and shares from the shares before. Returns the total change of the ranks, rounded."""
     long, ends, partial, degree = rows.long, rows.ends, rows.partial, rows.degree
     rows.counters[_CHUNKS] = rows.counters[_PIECES] = 0
     moved, piece = _take_all(lanes, rows, ranks, damping, restarts), 0
@@ -179,7 +179,7 @@ class Supersteps:
         )
 
     def advance(self, damping: float, restarts: float, keep: bool) -> float:
-        """A superstep; returns the total change, rounded."""
+        """Run a superstep. Returns the total change of the ranks, rounded; see `kernels.pagerank.Supersteps`."""
         after = self.earlier if keep else self.rank
         with threads_for(self._entries):
             ranks = Ranks(self._before, self._shares, self.rank, after)

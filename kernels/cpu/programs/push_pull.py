@@ -19,7 +19,9 @@ from .chunks import chunk_starts, entry_chunks, even_chunks, packed, threads_for
 
 @cached_njit
 def _improve(out, row, value, largest):
-    """Write the value if it is better than that of the row, atomically. Returns whether it did, and what was there."""
+    """Write the value if it is better than the row's, atomically. Returns whether it was, and the row's value
+    before.
+    """
     before = out[row]
     while (value > before) if largest else (value < before):
         if compare_swap(out, row, before, value):
@@ -38,7 +40,9 @@ class Pushing(NamedTuple):
     cuts: LongArray
     """[chunks + 1] where each chunk starts."""
     starts: LongArray
-    """[chunks + 1] the entries before each chunk: where it lists the rows that it improves first."""
+    """[chunks + 1] the number of entries before each chunk: the chunk lists the rows that it improves first from
+    there.
+    """
     worst: Any
     """The worst value of the type."""
     bound: NDArray[Any]
@@ -49,7 +53,7 @@ class Pushing(NamedTuple):
 
 @cached_njit(parallel=True)
 def _push_weighted(rows, pushing, out, touched, counts):
-    """The thread that first improves the value of a row puts it on the list of its chunk."""
+    """Push weighted values. The thread that first improves the value of a row adds the row to the list of its chunk."""
     offsets, row_of, weight = rows
     changed, values, cuts, starts, worst, bound, largest, along = pushing
     for chunk in prange(cuts.size - 1):
@@ -94,8 +98,8 @@ def _push_unweighted(rows, pushing, out, touched, counts):
 
 @cached_njit(parallel=True)
 def _find_sources(rows, pushing, out, best):
-    """The first source of each row's value. Rows that received nothing have the worst value. Unsigned, no source is
-    the largest.
+    """Find the first source of each row's value. Rows that received nothing have the worst value. As an unsigned
+    number, -1 for no source is the largest.
     """
     offsets, row_of, weight = rows
     changed, values, cuts, _, worst, _, _, along = pushing
@@ -128,7 +132,7 @@ def _find_unweighted(rows, pushing, out, best):
 
 @cached_njit
 def _lower_source(best, row, s):
-    """Write the source if it is before that of the row, atomically."""
+    """Write the source if it is smaller than the row's, atomically."""
     before = best[row]
     while s < before and not compare_swap(best, row, before, s):
         before = best[row]
@@ -166,7 +170,7 @@ def _count(offsets, cuts, receiving, counts):
     for chunk in prange(cuts.size - 1):
         count = np.int64(0)
         for row in range(cuts[chunk], cuts[chunk + 1]):
-            count += (offsets[row + 1] - offsets[row]) * receiving[row]  # without a branch, by vectors
+            count += (offsets[row + 1] - offsets[row]) * receiving[row]  # without a branch, so in vector instructions
         counts[chunk] = count
 
 
@@ -223,7 +227,9 @@ def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
 def first_active_sources(
     rows: InRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
 ) -> tuple[IntArray, IntArray, int]:
-    """The receiving rows with an active source, the first of each, and the entries of all receiving rows."""
+    """The receiving rows with an active source, the first active source of each, and the number of entries of all
+    receiving rows.
+    """
     found, best = np.empty(rows.rows, np.int32), np.empty(rows.rows, np.int32)
     offsets, source, first = places(rows.offsets), places(rows.source), places(best)
     bits = np.zeros(-(-len(active) // 32), np.uint32)
@@ -276,7 +282,7 @@ def set_levels(
 
 
 def lower(rows: IntArray, got: NDArray[Any], value: NDArray[Any]) -> NDArray[np.bool_]:
-    """Lower the values of distinct `rows` to `got` [rows] where that is smaller; returns where."""
+    """Lower the values of distinct `rows` to `got` [rows] where `got` is smaller. Returns where it was, bool [rows]."""
     lowered = np.empty(len(rows), np.bool_)
     with threads_for(len(rows)):
         _lower(even_chunks(len(rows)), places(rows), got, value, lowered)

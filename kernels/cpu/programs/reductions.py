@@ -21,7 +21,7 @@ from .chunks import row_chunks, threads_for
 SEGMENT = 4096
 """Entries added to one partial sum."""
 LONG = 16 * SEGMENT
-"""Rows with more entries are shared by several threads."""
+"""Several threads share a row with more entries."""
 
 _STEP = np.uint64(SEGMENT)
 _MOST = np.uint64(LONG)
@@ -30,7 +30,7 @@ _0, _1, _2, _3, _4 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.
 
 @cached_njit
 def segment_sum(source, values, first, stop):
-    """Four partial sums by position in the segment: additions to a single one would wait for each other."""
+    """The sum over a segment, by four partial sums: additions to a single sum would wait for each other."""
     a = b = c = d = 0.0
     q = first
     while q + _4 <= stop:
@@ -197,7 +197,7 @@ def _unweighted_extremes(rows, values, rule, out, best):
 def row_extremes(
     rows: InRows, selected: IntArray | None, values: NDArray[Any], extreme: Extreme
 ) -> tuple[NDArray[Any], IntArray]:
-    """The best value over the entries of each row, and its first source."""
+    """The best value over the entries of each row, and the first source that has this value."""
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     best = np.empty(len(out), np.int32)
     rule = _Rule(extreme.largest, ALONG[extreme.along], extreme.worst(values.dtype))
@@ -205,7 +205,7 @@ def row_extremes(
         kernel = _extremes if extreme.along else _unweighted_extremes
         kernel(chunks.unsigned, values, rule, out, places(best))
     if values.dtype.kind == "f":
-        out += 0.0  # -0.0 becomes 0.0, so that the bits do not depend on which of two equal values came first
+        out += 0.0  # turns -0.0 into 0.0, so that the bits do not depend on which of two equal values came first
     return out, best
 
 
@@ -281,7 +281,7 @@ def _h_indices(rows, values, out):
 
 
 def row_modes(rows: InRows, selected: IntArray | None, values: NDArray[Any], none: int) -> NDArray[Any]:
-    """The most frequent value of each row; the smallest of several; `none` for a row without entries."""
+    """The most frequent value of each row, the smallest if several are; `none` for a row without entries."""
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     with row_chunks(rows, selected) as chunks:
         _modes(chunks, values, none, out)

@@ -1,8 +1,8 @@
 """Shortest paths from one vertex by delta-stepping, and the predecessors on them.
 
-Meyer and Sanders, "Δ-stepping: a parallelizable shortest path algorithm", J. Algorithms 49(1), 2003. In each superstep,
-vertices whose distance was lowered in the one before, and is in the window, send the distance that they have at its
-start. So the supersteps do not depend on the order in which threads work.
+Meyer and Sanders, "Δ-stepping: a parallelizable shortest path algorithm", J. Algorithms 49(1), 2003. In a superstep
+those vertices send whose distance was lowered in the superstep before and is in the window. They send the distance that
+they have at the start of the superstep. So the supersteps do not depend on the order in which threads work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..arrays.intrinsics import compare_swap, fetch_add, places
 from .frontiers import KEPT, LONG_ROW, LONG_ROWS, PARALLEL_ENTRIES, add_kept, piece, share_of
 
 SHORT = 2**13
-"""Up to this number of vertices one thread is faster than several, which take time to start."""
+"""One thread is faster than several for at most this many vertices, since threads take time to start."""
 _1 = np.uint32(1)
 _TAKEN, _NEXT, _LATER, _LONG = 0, 8, 16, 24
 """Elements of the counters, each on a cache line of its own."""
@@ -45,7 +45,7 @@ class Search(NamedTuple):
     distance: NDArray[np.float64]
     """[vertices]"""
     added: NDArray[np.int32]
-    """[vertices] the last superstep in which a vertex was listed for the next one."""
+    """[vertices] the last superstep in which a vertex was listed for the next superstep."""
     waits: NDArray[np.uint8]
     """[vertices] whether a vertex waits for a later window."""
     sent: NDArray[np.float64]
@@ -64,13 +64,13 @@ class Sending(NamedTuple):
     bound: float
     """The end of the window."""
     aside: NDArray[np.uint32]
-    """Long rows are listed here instead, as far as that has room, with what they send in `aside_sent`."""
+    """Vertices with long rows are listed here instead, as long as there is space. `aside_sent` has what they send."""
     aside_sent: NDArray[np.float64]
 
 
 @cached_njit
 def _take(first, last, listed, search):
-    """Note the distances of listed vertices. Returns the number of their entries."""
+    """Store the distances that listed vertices send. Returns the number of entries of these vertices."""
     offsets, distance, sent = search.offsets, search.distance, search.sent
     count = np.uint64(0)
     for i in range(first, last):
@@ -90,8 +90,10 @@ def _take_all(lanes, size, listed, search):
 
 @cached_njit
 def _relax(sending, following, later, search, share):
-    """Lower the distances of the targets of listed vertices, until all are taken. List those below the bound, and those
-    above it that do not wait yet. See `breadth_first._push` for pieces, shares and long rows.
+    """Lower the distances of the targets of listed vertices, until all vertices are taken.
+
+    Lists targets whose new distance is below the bound in `following`, and other targets that do not wait yet in
+    `later`. See `breadth_first._push` for pieces, shares and long rows.
     """
     listed, sent, size, pieces, step, bound, aside, aside_sent = sending
     offsets, target, weight = search.offsets, search.target, search.weight
@@ -147,7 +149,7 @@ def _relax_all(lanes, sending, following, later, search):
 
 @cached_njit
 def _least(first, last, bound, later, search):
-    """The smallest distance of waiting vertices. Those below the bound have sent since."""
+    """The smallest distance of vertices that still wait. Vertices in `later` below the bound have sent since."""
     distance, found = search.distance, np.inf
     for i in range(first, last):
         one = distance[later[i]]
@@ -167,9 +169,9 @@ def _least_of_all(lanes, size, bound, later, search):
 
 @cached_njit
 def _open(first, last, window, lists, search):
-    """List the waiting vertices below the new bound, and those that remain.
+    """List the waiting vertices below the new bound, and the waiting vertices that remain.
 
-    `window` has the bound before and the new one; `lists` are those of waiting, following and remaining vertices.
+    `window` is (old bound, new bound); `lists` are the lists of waiting, following and remaining vertices.
     """
     before, bound = window
     later, following, remaining = lists
@@ -214,7 +216,7 @@ def _bound(least, width):
 
 @cached_njit
 def _send(lanes, entries, sending, following, later, search):
-    """A superstep. Several threads take many entries, and share each long row after the others."""
+    """Run a superstep. Several threads share many entries, and then share each long row."""
     counters = search.counters
     counters[_TAKEN] = counters[_NEXT] = counters[_LONG] = 0
     listed, sent, size, _, step, bound, aside, aside_sent = sending
@@ -233,7 +235,7 @@ def _send(lanes, entries, sending, following, later, search):
 
 @cached_njit
 def _search(lanes, start, width, lists, search):
-    """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+    """Run all supersteps. Returns their number, and the number of entries read. One thread processes short lists."""
     distance, sent, counters = search.distance, search.sent, search.counters
     _clear(lanes, distance, search.added, search.waits)
     listed, following, later, remaining, aside = lists
@@ -273,8 +275,8 @@ def next_bound(least: float, width: float) -> float:
 def distances(out: InRows, start: int, width: float | None) -> tuple[NDArray[np.float64], int, int]:
     """(distances, supersteps, entries read) from the vertex `start`.
 
-    `out` [vertices] has the targets of each vertex with weights of at least 0, and `width` is that of a window; None
-    for a single one. Distances are infinite where no path leads.
+    `out` [vertices] has the targets of each vertex with weights of at least 0. `width` is the width of a window; None
+    means a single window. The distance of a vertex to which no path leads is infinite.
     """
     count, lanes = out.rows, get_num_threads()
     search = Search(
@@ -298,8 +300,9 @@ _SHARE = 1024
 
 @cached_njit(parallel=True)
 def _precede(lanes, rows, distance, start, before, counters):
-    """The first source whose distance and edge give that of the vertex, if it is nearer. Returns how many vertices have
-    none, and the entries read.
+    """Find for each vertex the first source whose distance plus the weight of the edge is the vertex's distance. If
+    this source is not nearer than the vertex, the vertex gets none. Returns the number of vertices that have a path but
+    get no source, and the number of entries read.
     """
     offsets, source, weight = rows
     equal, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
@@ -331,8 +334,8 @@ def _precede(lanes, rows, distance, start, before, counters):
 def predecessors(rows: InRows, distance: NDArray[np.float64], start: int) -> tuple[LongArray, int, int]:
     """(the smallest predecessor of each vertex, how many were not found, entries read).
 
-    `rows` have the sources of each vertex, ascending, with weights. The predecessor is -1 where no path leads, and also
-    where the smallest one is as far as the vertex itself: those were not found. That of `start` is itself.
+    `rows` have the sources of each vertex, ascending, with weights. The predecessor of `start` is `start`. It is -1 for
+    a vertex to which no path leads. It is also -1, and not found, if the smallest predecessor is as far as the vertex.
     """
     before, counters = np.empty(rows.rows, np.int64), np.zeros(1, np.int64)
     lists = places(rows.offsets), places(rows.source), rows.weights

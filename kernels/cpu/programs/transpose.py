@@ -1,4 +1,4 @@
-"""The rows that contain each source, from rows of in-edges, and the rows of edges that lead both ways."""
+"""Transposes rows of in-edges to the rows that contain each source, and makes rows of edges in both directions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _transpose(offsets, source, weight, next_slot, row_of, weight_of):
 
 @cached_njit
 def place_sources(offsets, source, weight, first_row, first_source, next_slot, row_of, weight_of):
-    """Put the entries of some rows, from `first_row` on, into the slots of their sources; only sources from
-    `first_source` on that have one. `next_slot` [sources] is advanced.
+    """Place the entries of some rows, from `first_row` on, in the slots of their sources. Only sources from
+    `first_source` on that are in `next_slot` get entries. `next_slot` [sources] is advanced.
     """
     for row in range(offsets.size - 1):
         for q in range(offsets[row], offsets[row + 1]):
@@ -63,7 +63,9 @@ def _find_starts(parts, low, starts):
 
 @cached_njit(parallel=True)
 def _count_lower(cuts, starts, high, lower):
-    """Count the lower neighbours of each vertex. Part t counts for a range of vertices, and reads all edges before."""
+    """Count the lower neighbours of each vertex. Part t counts for a range of vertices, and reads the edges of all
+    lower vertices.
+    """
     for t in prange(cuts.size - 1):
         first, last = cuts[t], cuts[t + 1]
         for u in range(last):
@@ -119,7 +121,7 @@ def both_ways(low: IntArray, high: IntArray, weight: NDArray[np.float64] | None,
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:
-    """The entries by source."""
+    """The entries of `rows` as rows by source; see `kernels.programs`."""
     sizes = np.bincount(rows.source, minlength=sources)
     offsets = np.zeros(sources + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])

@@ -7,8 +7,8 @@
 //
 // APART     1: keys and words are in separate arrays, and the keys of the first `far` slots are in mapped host memory.
 //           These are the keys of the shortest rows, since vertices are in degree order; neighbours are looked up in
-//           the longer of two rows. A key is read only if its word may matter, and a word only if its key was found. 0:
-//           each word is beside its key.
+//           the longer of two rows. A key is read only if its word may matter, and a word only if its key was found.
+//           0: each word is beside its key.
 //
 // The bucket of a key is the key's hash, as a fraction, times the number of buckets. So all rows are in the order of
 // the hash: when one row is streamed and its neighbours are looked up in another row, adjacent lanes read adjacent
