@@ -15,9 +15,9 @@ from ..runtime.cache import cached_njit
 
 @cached_njit
 def search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
-    """Write the edges to the common neighbours of two rows to `to_f` and `to_g`, by galloping search. Returns their
-    number.
+    """Write the edges to the common neighbours of two rows to `to_f` and `to_g`. Returns the number of neighbours.
 
+    Uses galloping search.
     The first row must be the shorter one; both ascend.
     """
     hits = np.uintp(0)
@@ -88,9 +88,7 @@ def _count(low, high, runs, shift, above, found):
 
 @cached_njit(parallel=True)
 def _sort(low, high, runs, shift, slot, sorted_low, sorted_high, number):
-    """Sort the edges by the blocks of their high ends, stably. `slot` is the place of the next edge of each run and
-    block.
-    """
+    """Sort the edges stably by the blocks of their high ends. `slot` [runs, blocks] is the place of the next edge."""
     for t in prange(runs.size - 1):
         for e in range(runs[t], runs[t + 1]):
             block = np.uintp(high[e] >> shift)
@@ -188,9 +186,7 @@ def adjacency(topology: Topology) -> Adjacency:
 
 
 def _thread_cuts(ends: LongArray, threads: int) -> LongArray:
-    """Where the share of each thread starts among edges sorted by blocks, and the number of edges. Blocks end at
-    `ends`.
-    """
+    """Where each thread's share of edges sorted by blocks starts, and the number of edges. Blocks end at `ends`."""
     total = int(ends[-1])
     cuts = ends[np.searchsorted(ends, np.arange(threads + 1) * total // threads)]
     cuts[0], cuts[-1] = 0, total

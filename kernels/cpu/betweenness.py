@@ -192,9 +192,7 @@ def _clear(lanes, unused, search, bits):
 
 
 class Search(NamedTuple):
-    """The rows of a block and the state of its searches. `_count` stops when a list or the starts of levels are
-    full.
-    """
+    """The rows of a block and the state of its searches. `_count` stops when the lists or `starts` are full."""
 
     offsets: NDArray[np.uint64]
     """[rows + 1] where the row of sources of each vertex starts in `source`."""
@@ -383,10 +381,10 @@ def _count_all(lanes, level, bits, search):
 
 @cached_njit
 def _rows_to_count(lanes, totals, level, at, search):
-    """Choose the rows for which the level after `level` is counted. Returns how, the list, and at most how many
-    entries.
+    """Choose the rows for which the level after `level` is counted. If `level` has few entries, only the rows that it
+    reaches are listed or marked.
 
-    If `level` has few entries, only the rows that it reaches are listed or marked.
+    Returns _LISTED, _MARKED or _EVERY, the list, and an upper bound of the entries of these rows.
     """
     if _FACTOR * totals[_PUSHED] >= totals[_LEFT]:
         return _EVERY, search.found, totals[_LEFT]
@@ -435,9 +433,7 @@ def _count(lanes, levels, totals, bits, search):
 
 @cached_njit
 def _add_lane(lane, lanes, added, bits, search):
-    """Add the dependencies of the vertices that a thread takes. Clears the level `after` in the third array of
-    `bits`.
-    """
+    """Add the dependencies of the vertices that a thread takes. Clears level `after` in the third array of `bits`."""
     which, level, level_masks, after = added
     at, now, spare = bits
     offsets, target, marked, values = search.by_source, search.target, search.marked, search.values

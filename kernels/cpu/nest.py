@@ -300,8 +300,7 @@ def components_of_edges(
     least: IntArray,
     parent: IntArray,
 ) -> Nested:
-    """The components of all levels of edges, in parallel, from the components of a maximum spanning forest of the
-    edges.
+    """The components of all levels of edges, in parallel, from the components of a maximum spanning forest.
 
     Of the forest, `of_vertex` [vertices] is the innermost component of each vertex; `levels`, `least` and `parent`
     [components] are as in `Nested`. A component comes before its parent.

@@ -148,8 +148,7 @@ def _highest(low, high, level, bits, place, found):
 def highest_at(edges: Topology, level: IntArray, vertices: IntArray) -> IntArray:
     """The highest `level` [edges] of the edges of each of the distinct `vertices`, int32; 0 for a vertex without edges.
 
-    Reads 8 bytes an edge, and the level of an edge of these vertices. Takes 4 bytes for each of these vertices and
-    thread.
+    Reads 8 bytes an edge, and the level of an edge of these vertices. Takes 4 bytes a thread for each of `vertices`.
     """
     place, wanted = np.zeros(edges.vertices, np.int32), np.zeros(edges.vertices, np.bool_)
     place[vertices], wanted[vertices] = np.arange(len(vertices), dtype=np.int32), True

@@ -24,9 +24,7 @@ from .runtime import source
 from .runtime.memory import empty, in_host_memory, near, room
 
 PLAIN_BYTES = 88
-"""Bytes of an edge that is peeled in plain rows, at the peak: 12 of its ends and its count, and 68 to 71 as
-measured.
-"""
+"""Bytes of an edge that is peeled in plain rows, at the peak: 12 of its ends and count, and 68 to 71 as measured."""
 PLAIN_VERTEX_BYTES = 48
 """Bytes of a vertex in plain rows, while they are built."""
 SHRINK_AT = 0.5

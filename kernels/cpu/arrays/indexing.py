@@ -246,8 +246,7 @@ def count_below(values, value):
 
 @cached_njit(parallel=True)
 def _lookup(keys, bucket, shift, table, values, found):
-    """Look up values by a table over the range of the keys, or by binary search in the bucket of a value's leading
-    bits.
+    """Look up values by a table over the range of the keys, or by binary search in the bucket of the leading bits.
 
     One kernel does both, so that a run with other values need not compile another kernel.
     """

@@ -172,9 +172,7 @@ def by_key(key: IntArray, positions: IntArray, keys: int) -> IntArray:
 
 
 def _slots(counts: LongArray) -> LongArray:
-    """[chunks, groups] the place of a chunk's first element of a group. Groups follow each other, and within a group
-    chunks do.
-    """
+    """[chunks, groups] the place of a chunk's first element of a group, in the order of groups, then of chunks."""
     ends = np.cumsum(counts.T.ravel())
     return np.ascontiguousarray((ends - counts.T.ravel()).reshape(-1, len(counts)).T)
 

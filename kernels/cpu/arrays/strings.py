@@ -302,8 +302,7 @@ def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongAr
     """Sort strings by their bytes. Returns the permutation, int64 [strings], and in sorted order whether each string
     equals the string before it, bool [strings].
 
-    Takes 17 bytes of memory a string, 25 for UUIDs. Reads about as many bytes of a string as distinguish it from
-    others.
+    Takes 17 bytes of memory a string, 25 for UUIDs. Reads about as many bytes of each string as distinguish it.
     """
     offsets, content = _read_only(offsets, content)
     count = len(offsets) - 1
@@ -326,9 +325,7 @@ def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongAr
 def _sort_strings_of_a_run(
     offsets: LongArray, content: NDArray[np.uint8], order: LongArray, repeats: NDArray[np.bool_], depth: int
 ) -> list[tuple[int, int, int]]:
-    """Sort many strings whose first `depth` bytes are equal. Returns the runs that are not sorted, as
-    `_sort_behind`.
-    """
+    """Sort many strings whose first `depth` bytes are equal. Returns unsorted runs, as `_sort_behind`."""
     keys, depth = _keys_of(offsets, content, order, depth)
     order[:] = order[np.argsort(keys)]
     return _sort_behind(offsets, content, order, keys, repeats, depth)
@@ -345,8 +342,8 @@ def _sort_behind(
     """Sort strings with equal keys by the bytes that follow. `order` is sorted by the keys, which have the bytes from
     `depth` on.
 
-    Long runs of equal keys are not sorted. Returns where each begins and ends, and how many bytes are known to be
-    equal.
+    Leaves long runs of equal keys unsorted. Returns where each begins and ends, and how many bytes are known to be
+    equal in it.
     """
     keys.sort()  # in place: faster than a gather in the order of the keys, and without more memory
     behind = depth + DIGIT
@@ -355,9 +352,7 @@ def _sort_behind(
 
 
 def _read_only(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
-    """Both as read-only arrays. Arrow's arrays may be writable or not, and Numba would compile kernels for each
-    case.
-    """
+    """Both as read-only arrays. Arrow's arrays may be writable or not, and Numba would compile kernels for both."""
     offsets, content = offsets.view(), content.view()
     offsets.flags.writeable = content.flags.writeable = False
     return offsets, content

@@ -33,9 +33,7 @@ def _add_lengths(offsets, rows, ends):
 
 @cached_njit
 def _find_cuts(ends, cuts):
-    """Cut rows into chunks of equal work. The work before row i is ends[i] + i, as rows without entries take time
-    too.
-    """
+    """Cut rows into chunks of equal work. The work before row i is ends[i] + i: rows without entries take time too."""
     count, chunks = ends.size - 1, cuts.size - 1
     work = ends[count] + count - ends[0]
     for chunk in range(chunks + 1):
@@ -85,9 +83,7 @@ def _cut(ends: LongArray) -> LongArray:
 
 
 def entry_chunks(offsets: LongArray, rows: IntArray) -> tuple[LongArray, LongArray]:
-    """The start of each chunk in `rows` with the end of the last chunk, and the number of entries before each of
-    these.
-    """
+    """The start of each chunk in `rows` with the end of the last chunk, and the number of entries before each."""
     ends = entry_ends(offsets, rows)
     cuts = _cut(ends)
     return cuts, ends[cuts]

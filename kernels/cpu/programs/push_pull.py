@@ -19,9 +19,7 @@ from .chunks import chunk_starts, entry_chunks, even_chunks, packed, threads_for
 
 @cached_njit
 def _improve(out, row, value, largest):
-    """Write the value if it is better than the row's, atomically. Returns whether it was, and the row's value
-    before.
-    """
+    """Write the value if it is better than the row's, atomically. Returns whether it was, and the row's old value."""
     before = out[row]
     while (value > before) if largest else (value < before):
         if compare_swap(out, row, before, value):
@@ -40,8 +38,7 @@ class Pushing(NamedTuple):
     cuts: LongArray
     """[chunks + 1] where each chunk starts."""
     starts: LongArray
-    """[chunks + 1] the number of entries before each chunk: the chunk lists the rows that it improves first from
-    there.
+    """[chunks + 1] the number of entries before each chunk. From there the chunk lists the rows that it improves first.
     """
     worst: Any
     """The worst value of the type."""

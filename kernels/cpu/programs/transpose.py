@@ -63,9 +63,7 @@ def _find_starts(parts, low, starts):
 
 @cached_njit(parallel=True)
 def _count_lower(cuts, starts, high, lower):
-    """Count the lower neighbours of each vertex. Part t counts for a range of vertices, and reads the edges of all
-    lower vertices.
-    """
+    """Count the lower neighbours of each vertex. Each part counts for a range of vertices, from edges of lower ones."""
     for t in prange(cuts.size - 1):
         first, last = cuts[t], cuts[t + 1]
         for u in range(last):

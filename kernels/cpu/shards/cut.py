@@ -38,8 +38,7 @@ class Cut:
     """Assigns vertices to classes in descending order of degree, alternating forward and backward over the classes.
 
     This spreads hubs evenly. Vertices are numbered by ascending degree. The vertex with rank r in descending order of
-    degree has the number r // shards in its class. Ranks i x `shards` to (i + 1) x `shards` - 1 have one vertex of each
-    class.
+    degree has the number r // shards in its class. Vertices with equal numbers are of different classes.
     """
 
     vertices: int

@@ -196,8 +196,7 @@ class ShardGroup:
     def read(self, common: Sequence[Words], own: Sequence[Words]) -> RoundTotals | None:
         """Read the packets of all groups, in order of their ranks: the common ones, and those to this group.
 
-        Returns None if headers disagree or packets are malformed. Raises ValueError for more edges than one round may
-        have.
+        Returns None if headers disagree or packets are malformed. Raises ValueError if a round has too many edges.
         """
         self._all, start = _concatenated(common, self._all)
         self._mine, self._mine_start = _concatenated(own, self._mine)

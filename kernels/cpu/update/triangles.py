@@ -175,8 +175,7 @@ def _find_some(thread, some, rows, mark, cuts, scratch):
 
 @cached_njit(parallel=True)
 def _find(some, rows, mark, cuts, scratch):
-    """Find triangles of the edges `some`, in pieces between `cuts`, until all are found or each thread's `found` is
-    full.
+    """Find triangles of the edges `some`, in pieces between `cuts`, until all are found or every `found` is full.
 
     `rows` is (low, high, begin, length, neighbour, edge): the ends of edges, and the arrays of `Adjacency`.
     """
