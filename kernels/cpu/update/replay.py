@@ -1,8 +1,8 @@
 """Insertions: replays the last peeling, and changes its order only where added edges disturb it.
 
-The order of the last peeling is the *schedule*. An edge *falls* when the replay peels it, and falls *as scheduled* if
-it falls at its old key. Other edges *stand* until they fall. An added edge stands from the start. Levels are replayed
-in ascending order:
+The order of the last peeling is the *schedule*. An edge *falls* when the replay peels it. It falls *as scheduled* if it
+falls at its old key. An edge that does not do so *stands*, without a place in the schedule, until it falls. An added
+edge stands from the start. Levels are replayed in ascending order:
 
 1. Standing edges that have at most as many triangles as the level fall *early*, before all other edges of the level.
 2. An old edge of the level begins to stand if the number of its triangles whose other edges are later in the order or
