@@ -82,7 +82,7 @@ class LevelRows(NamedTuple):
     masks: Masks
     """[listed] the bits whose level the row has."""
     reads: NDArray[np.bool_]
-    """[listed] whether the row has an end in the next level; others are not read."""
+    """[listed] whether the row has an end in the next level. Other rows are not read."""
 
 
 @cached_njit

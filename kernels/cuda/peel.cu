@@ -40,9 +40,9 @@ __device__ __forceinline__ void scan_candidates(const Peeling& peeling, int leve
     }
 }
 
-// Appends all edges with at most `level` triangles to the frontier; the others within NEAR of the level become candidates. Returns
-// the least count above the level among the edges of this warp. Edges of one row stay together in the queue, so one warp processes
-// them.
+// Appends all edges with at most `level` triangles to the frontier. Other edges with fewer than `level` + NEAR
+// triangles become candidates. Returns the least count above the level among the edges of this warp. Edges of one row
+// stay together in the queue, so that one warp processes them.
 __device__ __forceinline__ int scan_all(const Peeling& peeling, uint32 edges, int level, int code) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     const uint32 lane = threadIdx.x & 31;
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
         const bool all = near <= level;
         if (all) {
             near = level + NEAR;
-            grid_barrier(barrier, tail);  // all blocks have read what is reset here
+            grid_barrier(barrier, tail);  // all blocks have read the values that are reset here
             if (thread == 0) *candidate_count = 0, *least_left = NOTHING;
             grid_barrier(barrier, tail);
             const int least = scan_all(peeling, edges, level, removed_in(round));

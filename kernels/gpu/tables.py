@@ -57,7 +57,7 @@ def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any,
 
 
 def compile_all(shards: bool) -> None:
-    """Compile the kernels for tables of every size, or load them from CuPy's cache. `shards` adds those of shards."""
+    """Compile the kernels for tables of every size, or load them from CuPy's cache. `shards` adds kernels of shards."""
     names = ("intersect", "shards/third_vertex")[: 1 + shards]
     for name, side, (_, slots, warps, one_warp) in product(names, (0, 1), SIZES):
         _kernel(name, side, slots, warps, one_warp).compile()

@@ -77,7 +77,7 @@ def not_removed(state: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
-    """The edges with 0 ≤ count < threshold, ascending, and the least count of the others (2^31 - 1 without others)."""
+    """The edges with 0 ≤ count < threshold, ascending, and the least count ≥ threshold (2^31 - 1 if there is none)."""
     found = np.empty(len(live.first), np.int64)
     least = np.empty(len(live.first), np.int32)
     _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least, live.start)

@@ -43,7 +43,7 @@ class Pushing(NamedTuple):
     worst: Any
     """The worst value of the type."""
     bound: NDArray[Any]
-    """[rows] what a value must be better than; empty if anything is accepted."""
+    """[rows] a row accepts only values that are better than its bound; empty if rows accept all values."""
     largest: bool
     along: int
 

@@ -12,7 +12,7 @@ from .removal import ENTRIES, FINGERPRINT, TRIANGLES, compact_rows, mark_round, 
 from .state import Messages
 
 COMPACT_AT = 0.8
-"""A shard's rows are compacted when its remaining edges fall below this share of those at the last compaction."""
+"""A shard's rows are compacted when its remaining edges fall below this share of its edges at the last compaction."""
 
 
 @cached_njit

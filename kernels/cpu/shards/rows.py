@@ -1,4 +1,4 @@
-"""The rows that a group of shards stores: for each shard, those of all vertices with a neighbour of its class."""
+"""The rows that a group of shards stores: for each shard, the rows of all vertices with a neighbour of its class."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ struct State {
     uint32 alarms;            // number of edges in the list of alarms
     uint32 notes;             // number of noted edges
     int least;                // lower bound of the triangles of remaining edges
-    uint32 counters[3][3];    // for a round % 3: edges processed, parts of heavy edges, such parts processed
+    uint32 counters[3][3];    // at index round % 3: edges processed, parts of heavy edges, such parts processed
 };
 
 // The values of the state that all blocks get from the barrier.

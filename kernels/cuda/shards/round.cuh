@@ -31,7 +31,7 @@ constexpr uint32 HEAVY = HEAVY_PARTS;  // capacity of the list of heavy parts
 constexpr uint32 LATER = 1u << 31;  // flag of a half: its edge follows the removed edge in the order of edges
 
 struct Lists {
-    int* queue;  // edges to remove at this level, after all others since the launch
+    int* queue;  // all edges to remove since the launch; the edges of this level are the last
     uint32* queued;
     int* candidates;  // edges that may be removed in this window
     uint32* candidate_count;

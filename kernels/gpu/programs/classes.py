@@ -54,7 +54,7 @@ _of_all_rows: dict[int, tuple[weakref.ref[Any], RowClasses]] = {}
 
 
 def row_classes(rows: InRows, selected: Any) -> RowClasses:
-    """The classes of the selected rows for kernels that cut long rows into parts. Those of all rows are cached."""
+    """The classes of the selected rows for kernels that cut long rows into parts. Cached if all rows are selected."""
     if selected is not None:
         return _sorted(rows, selected, GATHER_PER_LANE, GATHER_LONGEST, True)
     lasting = rows if rows.lasting is None else rows.lasting

@@ -83,7 +83,9 @@ class DirectMail(Links):
 
     @property
     def on_one_device(self) -> bool:
-        """Whether this GPU peels all shards of two or more. No other device then reads what a shard writes."""
+        """Whether there are several shards and this GPU peels all, so that no other device reads what a shard
+        writes.
+        """
         return 1 < self.here == self.shards  # a single shard runs the same kernel as beside other GPUs
 
     @property
