@@ -83,9 +83,7 @@ class DirectMail(Links):
 
     @property
     def on_one_device(self) -> bool:
-        """Whether there are several shards and this GPU peels all, so that no other device reads what a shard
-        writes.
-        """
+        """Whether this GPU peels all of several shards, so that no other device reads what a shard writes."""
         return 1 < self.here == self.shards  # a single shard runs the same kernel as beside other GPUs
 
     @property
