@@ -88,22 +88,22 @@ def find_lambda(
     if decision.way == "changes" and start.order is not None:
         with events.stage("compile", 0):
             warm_updates(threads)
-        try:
-            with events.stage("update", 0), kernel_threads(threads):
+        with events.stage("update", 0), kernel_threads(threads):
+            try:
                 made = update_order(
                     *(change.before, start.order, change.removed, change.added, decision.most_work),
                     most_listed=max(MOST_LISTED * change.before.edges, LEAST_ROOM),
                     peels_rest=True,
                 )
                 support, touched, changed = values_since(before, made.origin, made.changed, made.support_change)
-        except OverBudget as over:
-            spent, most = over.triangles, decision.most_work
-            events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)
-            when = "as its first changes told of" if over.is_expected else "after"
-            why = f"the update was given up {when} a work of {over.work:,} triangles"
-            why += f": its budget was {most:,}" if over.has_room else ", as its lists would take too much memory"
-            decision = Decision("whole", why, expected=decision.expected)
-        else:
+            except OverBudget as over:
+                spent, most = over.triangles, decision.most_work
+                events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)
+                when = "as its first changes told of" if over.is_expected else "after"
+                why = f"the update was given up {when} a work of {over.work:,} triangles"
+                why += f": its budget was {most:,}" if over.has_room else ", as its lists would take too much memory"
+                decision = Decision("whole", why, expected=decision.expected)
+        if decision.way == "changes":
             if made.peeled_from is not None:
                 events.emit("rest_peeled", level=made.peeled_from, edges=made.peeled, of=made.edges.edges)
             since = Since(made.origin, made.changed)

@@ -100,6 +100,8 @@ def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = third.manifest.update
     assert made is not None and (made.way, made.nights, made.full_run) == ("whole", 0, third.manifest.run)
     assert planned(third) == [("update_planned", "changes"), ("update_given_up", "")]
+    stages = [stage.stage for stage in third.manifest.stages]
+    assert stages.index("update") < stages.index("bound")  # the time of an update that is given up is accounted for
     assert Path("results/latest").readlink() == Path("2026-11-20")
 
     write("2026-11-21", [edge for edge in cliques if edge not in removed])
