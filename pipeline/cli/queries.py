@@ -286,7 +286,7 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
 
 @click.command("of", context_settings={"ignore_unknown_options": True})
 @click.argument("out")
-@click.argument("vertex")
+@click.argument("vertices", metavar="VERTEX...", nargs=-1, required=True)
 @click.option("--count", "-n", type=click.IntRange(min=1), help="Number of groups. Default: all.")
 @click.option(
     "--level",
@@ -296,11 +296,12 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
 )
 @json_rows
 @debug
-def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_json: bool) -> None:
-    """List the groups that contain a vertex.
+def groups_of(out: str, vertices: tuple[str, ...], count: int | None, level: int | None, as_json: bool) -> None:
+    """List the groups that contain a vertex, or several vertices at once.
 
-    They are the groups of the result OUT that contain VERTEX, from the innermost to its connected component. Of a
-    result without λ, the command shows the values of VERTEX. Write -- before an id that looks like an option.
+    They are the groups of the result OUT that contain each VERTEX, from the innermost, which is the densest, to the
+    connected component. Of a result without λ, the command shows the values of each VERTEX. Write -- before an id that
+    looks like an option.
     """
     from dataclasses import asdict
 
@@ -313,10 +314,13 @@ def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_js
     if level is not None and count is not None:
         raise click.UsageError("--level selects one group: leave out --count")
     result = Result(out)
-    found = groups.find_vertex(result, vertex)
+    found = [groups.find_vertex(result, vertex) for vertex in vertices]
     if not result.manifest.has_lambda and level is None and count is None:
-        values = {"id": found.id, "degree": found.degree, **found.values}
-        print_json([json_row(values)]) if as_json else print_whole(console(), vertex_line(found))
+        if as_json:
+            print_json(json_row({"id": own.id, "degree": own.degree, **own.values}) for own in found)
+            return
+        for own in found:
+            print_whole(console(), vertex_line(own))
         return
     if level is None:
         around = groups.groups_of(result, found, count)
@@ -327,13 +331,21 @@ def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_js
         print_json(asdict(group) for group in around)
         return
     output = console()
-    output.print(vertex_line(found, labels_of(result, [found.id])[0]))
+    for own, label in zip(found, labels_of(result, [own.id for own in found]), strict=True):
+        output.print(vertex_line(own, label))
     if around:
         print_whole(output, groups_table(around))
-    elif level is not None and found.component is not None:
-        echo(f"The vertex is in no group at level {level}: its lambda is {found.lam}.")
+        return
+    one, alone = len(found) == 1, [own for own in found if own.component is None]
+    if alone:
+        name = "The vertex" if one else f"Vertex {one_line(str(alone[0].id))}"
+        echo(f"{name} has no edges, so it is in no group.")
+    elif one:
+        echo(f"The vertex is in no group at level {level}: its lambda is {found[0].lam}.")
+    elif level is not None:
+        echo(f"No group at level {level} contains all of the vertices.")
     else:
-        echo("The vertex has no edges, so it is in no group.")
+        echo("No group contains all of the vertices: no path connects them.")
 
 
 @click.command()

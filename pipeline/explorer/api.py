@@ -13,12 +13,12 @@ import pyarrow as pa
 from ...tasks.ids.display import display_id
 from ..queries.attributes import label_column, labels_of
 from ..queries.group_files import write_table
-from ..queries.groups import find_dn_graph, members_of
+from ..queries.groups import find_dn_graph, groups_of, members_of
 from ..queries.program_columns import value_text
-from ..results.lookup import DNGraph, parse_int64
+from ..results.lookup import DNGraph, Vertex, parse_int64
 from ..results.result import Result
 from .drawing import draw
-from .queries import ORDERS, BadRequest, Queries, search
+from .queries import ORDERS, BadRequest, Match, Queries, search
 from .tree import as_json, branches, tree
 
 MOST_MEMBERS = 1_000_000
@@ -174,20 +174,26 @@ class Api:
         except BadRequest:  # it can still be part of a label
             id = None
         matches = search(self._result, text, None if id is None else id.as_py())
+        if not matches.found and (several := self._several(text)):
+            common = groups_of(self._result, several, 1)
+            group = as_json(common[0]) | {"dn_graph": common[0].dn_graph} if common else None
+            labels = labels_of(self._result, [vertex.id for vertex in several])
+            rows = [_row(Match(vertex, label), True) for vertex, label in zip(several, labels, strict=True)]
+            return {"found": rows, "more": False, "group": group}
         if not matches.found:
             following = [] if id is None else self._following(id)
             raise NotFound({"error": f"no vertex has {text!r} in its {self._named_by}", "next": following})
-        rows = [
-            {
-                "id": match.id,
-                "label": match.label,
-                "lambda": match.vertex.lam,
-                "degree": match.vertex.degree,
-                "whole": text in (match.id, match.label),
-            }
-            for match in matches.found
-        ]
+        rows = [_row(match, text in (match.id, match.label)) for match in matches.found]
         return {"found": rows, "more": matches.more}
+
+    def _several(self, text: str) -> list[Vertex]:
+        """The vertices whose ids the text lists, with commas between them; empty unless it lists at least two."""
+        ids = [part.strip() for part in text.split(",")]
+        try:
+            found = [self._queries.vertex(self._queries.parse_vertex(id)) for id in dict.fromkeys(ids)]
+        except BadRequest:
+            return []
+        return [vertex for vertex in found if vertex] if len(found) > 1 and None not in found else []
 
     @property
     def _named_by(self) -> str:
@@ -213,6 +219,12 @@ class Api:
         if group is None:
             raise NotFound({"error": "there is no such DN-graph"})
         return group
+
+
+def _row(match: Match, whole: bool) -> dict[str, Any]:
+    """A vertex that a search found, as JSON values. `whole`: the text is its id or label, not a part of it."""
+    found = {"id": match.id, "label": match.label, "lambda": match.vertex.lam, "degree": match.vertex.degree}
+    return found | {"whole": whole}
 
 
 def _dn_graph(group: DNGraph) -> dict[str, Any]:

@@ -5,10 +5,10 @@ A vertex or a group is looked up by the statistics of row groups. Larger tables 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
-from typing import Any, Literal, SupportsIndex
+from itertools import chain, islice, takewhile
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,8 @@ from .group_edges import GroupEdges
 from .program_columns import top_edges, top_vertices
 
 Order = Literal["lambda", "size", "density"] | str
+VertexOrVertices: TypeAlias = Vertex | AnyId | Iterable[Vertex | AnyId]
+"""A vertex or its id, or several: a list, a set, an array of NumPy or Arrow. Text and bytes are one id."""
 
 
 _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
@@ -89,18 +91,46 @@ def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
 
 
 @naming_keywords()
-def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = None) -> list[Group]:
-    """The groups that contain a vertex, innermost first: all, or the first `count`. Empty for a vertex without edges.
+def groups_of(result: ResultOrPath, vertex: VertexOrVertices, count: int | None = None) -> list[Group]:
+    """The groups that contain a vertex, or all of several vertices, innermost first: all, or the first
+    `count`.
 
-    Raises as `find_vertex` does.
+    The first group is the one of largest k: no connected component of the edges with a larger λ contains the vertices.
+    Empty if a vertex has no edges, or if no path connects the vertices. Raises as `find_vertex` does, and UsageError if
+    no vertex is named.
     """
     result = open_result(result)
-    _ = result.hierarchy  # raises if the result has no groups
-    if not isinstance(vertex, Vertex):
-        vertex = find_vertex(result, vertex)
-    around = enumerate(islice(path_to_root(result, vertex.component), count))
-    # Only the innermost group can be a DN-graph.
+    around = enumerate(islice(_common_groups(result, _vertices_of(result, vertex)), count))
+    # Only the innermost group can be a DN-graph: it contains no other component.
     return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
+
+
+def _vertices_of(result: Result, vertex: VertexOrVertices) -> list[Vertex]:
+    """The vertex, or the vertices, looked up unless they are of the type Vertex. At least one."""
+    _ = result.hierarchy  # raises if the result has no groups
+    if isinstance(vertex, pa.Array):
+        vertex = vertex.to_pylist()
+    if isinstance(vertex, str | bytes) or not isinstance(vertex, Iterable):
+        vertex = [vertex]
+    found = [own if isinstance(own, Vertex) else find_vertex(result, own) for own in vertex]
+    if not found:
+        raise UsageError("no vertex is named: the list is empty")
+    return found
+
+
+def _common_groups(result: Result, vertices: Sequence[Vertex]) -> Iterator[Component]:
+    """The groups that contain all of the vertices, innermost first."""
+    first, *others = (own.component for own in vertices)
+    path = path_to_root(result, first)
+    if not set(others) - {first}:
+        yield from path
+        return
+    common = list(path)
+    for component in set(others) - {first}:
+        at = {group.component: place for place, group in enumerate(common)}
+        meeting = (at[group.component] for group in path_to_root(result, component) if group.component in at)
+        common = common[next(meeting, len(common)) :]
+    yield from common
 
 
 @naming_keywords()
@@ -128,23 +158,18 @@ def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
 
 
 @naming_keywords()
-def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
-    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it.
+def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it, or
+    that contains all of several vertices.
 
-    None if all edges of the vertex have a smaller λ. The group's own `k` may be higher than `level`: the same edges are
-    a component up to that k. Raises UsageError for a level below 0, and as `find_vertex` does.
+    None if there is none. The group's own `k` may be higher than `level`: the same edges are a component up to that k.
+    Raises UsageError for a level below 0, and as `groups_of` does.
     """
     if level < 0:
         raise UsageError(f"level must be at least 0, got {level}")
     result = open_result(result)
-    _ = result.hierarchy  # raises if the result has no groups
-    if not isinstance(vertex, Vertex):
-        vertex = find_vertex(result, vertex)
-    found: Component | None = None
-    for group in path_to_root(result, vertex.component):
-        if group.k < level:
-            break
-        found = group
+    around = _common_groups(result, _vertices_of(result, vertex))
+    *_, found = (None, *takewhile(lambda group: group.k >= level, around))
     return None if found is None else _group(result, found)
 
 

@@ -160,24 +160,34 @@ async function showVertex(id) {
   };
 }
 
-/** List the vertices with a text in their id or label. A single match, or a single match of a whole id or label, is shown itself. */
+/**
+ * List the vertices with a text in their id or label. A single match, or a single match of a whole id or label, is shown itself.
+ * If the text lists several ids, `group` is the innermost group that contains them all, or null.
+ */
 async function search(text) {
-  const { found, more } = await answer("search", { text });
+  const { found, more, group } = await answer("search", { text });
   const whole = found.filter((vertex) => vertex.whole);
   const one = whole.length === 1 ? whole[0] : found.length === 1 ? found[0] : null;
   if (one) {
     history.replaceState(null, "", address("vertex", one.id));
     return showVertex(one.id);
   }
-  if (!icicle.top) await showHierarchy(null);
+  if (group) await showInHierarchy(group.component);
+  else if (!icicle.top) await showHierarchy(null);
   return () => {
     clear();
-    title(`Vertices with “${short(text)}” in their ${result.labelled ? "id or label" : "id"}`);
+    if (group !== undefined) title(`${number(found.length)} vertices together`);
+    else title(`Vertices with “${short(text)}” in their ${result.labelled ? "id or label" : "id"}`);
     const rows = found.map((vertex) => [link("vertex", vertex.id, named(vertex.id, vertex.label)), number(vertex.lambda), number(vertex.degree)]);
     const caption = more ? `The first ${number(found.length)} matches. A longer text finds fewer.` : some(found.length, "vertex", "vertices");
     const list = table(caption, ["vertex", "λ>", "degree>"], rows);
     list.classList.add("long");
-    byId("facts").replaceChildren(list);
+    const together = element("p", {});
+    if (group) {
+      const name = `λ ${number(group.k)}: ${some(group.vertices, "vertex", "vertices")}, ${some(group.edges, "edge")}`;
+      together.append("The innermost group that contains all of them: ", link(group.dn_graph ? "dn-graph" : "component", group.component, name), ".");
+    } else if (group === null) together.append("No group contains all of them: no path of edges connects them.");
+    byId("facts").replaceChildren(...(group === undefined ? [] : [together]), list);
   };
 }
 

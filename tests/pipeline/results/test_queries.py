@@ -27,6 +27,7 @@ from edgemill.pipeline import (
     find_dn_graph,
     find_group,
     find_vertex,
+    group_at,
     groups_of,
     member_ids,
     top,
@@ -66,7 +67,18 @@ def test_every_answer(
         ]
         assert [group.parent for group in found] == [group.component for group in found[1:]] + [None] * bool(found)
         assert find_vertex(result, vertex).degree == sum(vertex in edge for edge in levels)
+        assert groups_of(result, [vertex, vertex]) == groups_of(result, {vertex}) == found
         groups |= dict(zip(found, around, strict=True))
+    several = data.draw(st.lists(st.sampled_from(sorted(naming.names)), min_size=2, max_size=4)) if naming.names else []
+    if several:
+        common = sorted((own for own in known.values() if own.vertices >= {*several}), key=lambda own: -own.k)
+        found = groups_of(result, several)
+        assert [groups[group].edges for group in found] == [own.edges for own in common]
+        assert groups_of(result, pa.array(several, naming.type), count=1) == found[:1]
+        for level in range(4):
+            within = [group for group in found if group.k >= level]
+            at = group_at(result, map(partial(find_vertex, result), several), level)
+            assert at == (within[-1] if within else None)
     assert len(groups) == len(known)
     for group, own in groups.items():
         assert find_group(result, group.component) == group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -40,6 +41,31 @@ def test_the_commands_print(many: Result) -> None:
     assert "DN-graph" in call("of", out, "30", "-n", "1").stdout
 
 
+def test_groups_of_several_vertices(tmp_path: Path) -> None:
+    """Two cliques that share a vertex, an edge apart from them, and a vertex without edges."""
+    dense, other = ({*itertools.combinations(vertices, 2)} for vertices in (range(5), range(4, 8)))
+    result = made(tmp_path / "out", dict.fromkeys(dense, 3) | dict.fromkeys(other, 2) | {(8, 9): 0}, alone=[77])
+    out = str(result.path)
+    inner, middle = groups_of(result, 0)
+    assert groups_of(result, [0, 3]) == [inner, middle] and groups_of(result, [0, 7]) == [middle]
+    lines = call("of", out, "0", "7").stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[:2]] == ["vertex 0", "vertex 7"]
+    assert [line.split()[0] for line in lines[2:]] == ["component", str(middle.component)]
+    assert [json.loads(line) for line in call("of", out, "7", "0", "-n", "1", "--json").stdout.splitlines()] == [
+        vars(middle)
+    ]
+    for arguments, facts in {
+        ("0", "8"): ("No group", "no path"),
+        ("0", "7", "--level", "3"): ("No group", "level 3"),
+        ("0", "77"): ("Vertex 77", "no edges"),
+    }.items():
+        ended = call("of", out, *arguments)
+        assert ended.exit_code == 0 and all(fact in ended.stdout.splitlines()[-1] for fact in facts)
+        assert call("of", out, *arguments, "--json").stdout == ""
+    with pytest.raises(UsageError, match="no vertex"):
+        groups_of(result, [])
+
+
 def test_odd_ids_on_a_terminal(odd: Result) -> None:
     lines = call("of", str(odd.path), "line\nbreak").stdout.splitlines()
     assert lines[0] == "vertex line\\x0abreak: lambda 7, degree 8, 7 triangles"
@@ -64,7 +90,7 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
         (["of", "OUT", str(2**70)], "is not an id of OUT"),
         (["of", "OUT", "1e9999"], "'1e9999' is not an id of OUT"),
         (["of", "OUT", "9" * 100_000], "9' is not an id of OUT"),
-        (["of", "OUT"], "Missing argument 'VERTEX'"),
+        (["of", "OUT"], "Missing argument 'VERTEX...'"),
         (["of", "absent", "1"], "there is no result at absent"),
         (["top", "OUT", "-n", "0"], "0 is not in the range"),
         (["top", "OUT", "--by", "colour"], "ordered by lambda, size, density, not by 'colour'"),

@@ -211,6 +211,21 @@ def test_vertices_by_a_part_of_their_name(named: ExplorerServer, monkeypatch: py
     assert answer(named, "search", text="15")["found"][0]["id"] == "15"  # a whole id is looked up
 
 
+def test_the_group_of_several_ids(named: ExplorerServer) -> None:
+    """Ids with commas between them; each once, and only if all are vertices."""
+    together = answer(named, "search", text=" 3, 1,3 ")
+    assert [(one["id"], one["label"], one["whole"]) for one in together["found"]] == [
+        ("3", "Berg", True),
+        ("1", "Ada Berg", True),
+    ]
+    (dense,) = answer(named, "dn-graphs")["largest"]
+    assert (together["group"]["component"], together["group"]["dn_graph"]) == (dense["id"], True)
+    whole = answer(named, "search", text="1,15")["group"]
+    assert (whole["k"], whole["vertices"], whole["dn_graph"]) == (0, 5, False)
+    for text in ("1,", "1,99", "1,zzz", "3,3"):
+        assert ask(named, "search", text=text)[0] == 404
+
+
 def test_labels_are_shown(named: ExplorerServer) -> None:
     assert answer(named, "result")["labelled"] is True
     (group,) = answer(named, "dn-graphs")["largest"]

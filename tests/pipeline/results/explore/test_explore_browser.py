@@ -246,6 +246,10 @@ def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
     assert text(tab, "#chosen-title") == "Not found"
     assert tab.run("document.querySelector('#drawing').hidden")  # the earlier drawing is hidden
     assert tab.run("location.hash") == "#search=5000"
+    found(tab, "1912, 107")
+    tab.until("document.querySelector('#chosen-title').innerText === '2 vertices together'")
+    assert text(tab, "#facts p a") == "λ 11: 1,354 vertices, 54,243 edges"
+    assert tab.run("document.querySelectorAll('#facts tbody tr').length") == 2
     found(tab, "-3")
     tab.until("document.querySelectorAll('#facts a').length === 5")
     tab.run("document.querySelector('#facts a').click()")
