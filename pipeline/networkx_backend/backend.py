@@ -1,9 +1,9 @@
 """The functions of NetworkX that edgemill computes, with NetworkX's names, parameters, results and errors.
 
-NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: directed graphs,
-multigraphs and weights (except for PageRank), and some parameters of PageRank. `should_run` leaves small graphs to
-NetworkX when it chooses a backend automatically. `NetworkXGraph` is a graph with its edges as arrays, and its triangles
-and λ.
+NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: parameters that
+`_LEFT` lists, weights except for PageRank, and directed graphs and multigraphs except for functions that `_DIRECTED`
+and `_PARALLEL` list. `should_run` leaves small graphs to NetworkX when it chooses a backend automatically.
+`NetworkXGraph` is a graph with its edges as arrays, and its triangles and λ.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.bound.peel import find_lambda, find_triangles
-from ...tasks.programs import Entries, Program, ProgramOutcome, run_in_one_block
+from ...tasks.programs import AnyProgram, Entries, ProgramOutcome, run_in_one_block
+from ...tasks.programs.shipped.betweenness import Betweenness
 from ...tasks.programs.shipped.coreness import Coreness
+from ...tasks.programs.shipped.distances import Distances
 from ...tasks.programs.shipped.pagerank import PageRank
 from ..cluster.connecting.guard import guarded_call
 
@@ -78,12 +80,16 @@ class NetworkXGraph:
         return np.fromiter((value for _, _, value in self.graph.edges(data=name, default=1)), np.float64)
 
     def run(
-        self, program: Program, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
+        self, program: AnyProgram, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
     ) -> ProgramOutcome:
         """Run a vertex program in this process; arrays are in the order of `nodes`. `weight` [edges of `source`]."""
         edges = Entries(self.source, self.target, weight)
         with guarded_call(), kernel_threads(most_threads()):
             return run_in_one_block(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
+
+    def column(self, program: AnyProgram, name: str) -> dict[Any, Any]:
+        """Node → its value in a column of a vertex program."""
+        return dict(zip(self.nodes, self.run(program).state[name].tolist(), strict=True))
 
     def is_directed(self) -> bool:
         """Whether the graph is directed."""
@@ -146,25 +152,39 @@ def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
     return result.graph if isinstance(result, NetworkXGraph) else result
 
 
+_LEFT: Mapping[str, Mapping[str, Any]] = {
+    "betweenness_centrality": {"k": None, "weight": None, "endpoints": False},
+    "closeness_centrality": {"u": None, "distance": None},
+    "eccentricity": {"v": None, "sp": None, "weight": None},
+    "clustering": {"weight": None},
+    "average_clustering": {"weight": None},
+    "pagerank": {"personalization": None, "nstart": None, "dangling": None},
+}
+"""Function → parameter → the only value of it that edgemill supports."""
+_DIRECTED = "betweenness_centrality", "closeness_centrality", "eccentricity", "pagerank"
+_PARALLEL = "closeness_centrality", "eccentricity", "pagerank"
+"""Functions for directed graphs, and for multigraphs."""
+
+
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether edgemill supports the function `name` with these arguments, or the reason why it does not."""
     call = inspect.signature(globals()[name]).bind(*args, **kwargs)
     call.apply_defaults()
-    arguments = call.arguments
-    if name == "pagerank":
-        return _can_rank(**arguments)
-    if arguments["G"].is_directed() or arguments["G"].is_multigraph():
-        return "edgemill supports only undirected graphs without parallel edges"
-    return True if arguments.get("weight") is None else "edgemill does not support weights"
+    graph = call.arguments["G"]
+    for parameter, value in _LEFT.get(name, {}).items():
+        if call.arguments[parameter] is not value:
+            return f"edgemill computes {name} without {parameter}"
+    if graph.is_directed() and name not in _DIRECTED:
+        return f"edgemill computes {name} only of undirected graphs"
+    if graph.is_multigraph() and name not in _PARALLEL:
+        return f"edgemill computes {name} only of graphs without parallel edges"
+    return _has_usual_weights(graph, call.arguments["weight"]) if name == "pagerank" else True
 
 
-def _can_rank(G: Any, weight: Any, **others: Any) -> bool | str:
-    for parameter in ("personalization", "nstart", "dangling"):
-        if others[parameter] is not None:
-            return f"edgemill computes PageRank without {parameter}"
+def _has_usual_weights(graph: Any, weight: Any) -> bool | str:
     if weight is None:
         return True
-    graph = G.graph if isinstance(G, NetworkXGraph) else G
+    graph = graph.graph if isinstance(graph, NetworkXGraph) else graph
     weights = (value for _, _, value in graph.edges(data=weight, default=1))
     if all(isinstance(value, Real) and 0 <= float(value) < math.inf for value in weights):
         return True
@@ -234,6 +254,40 @@ def core_number(G: NetworkXGraph) -> dict[Any, int]:
     if not found.converged:
         return dict(nx.core_number(G.graph, backend="networkx"))
     return dict(zip(G.nodes, found.state["core"].tolist(), strict=True))
+
+
+def betweenness_centrality(
+    G: NetworkXGraph,
+    k: None = None,
+    normalized: bool = True,
+    weight: None = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """networkx.betweenness_centrality"""
+    if len(G) < 3:
+        return dict.fromkeys(G.nodes, 0.0)
+    return G.column(Betweenness(normalized=bool(normalized)), "betweenness")
+
+
+def closeness_centrality(
+    G: NetworkXGraph, u: None = None, distance: None = None, wf_improved: bool = True
+) -> dict[Any, float]:
+    """networkx.closeness_centrality"""
+    return G.column(Distances(wasserman_faust=bool(wf_improved)), "closeness") if len(G) else {}
+
+
+def eccentricity(G: NetworkXGraph, v: None = None, sp: None = None, weight: None = None) -> dict[Any, int]:
+    """networkx.eccentricity"""
+    import networkx as nx
+
+    if not len(G):
+        return {}
+    if G.is_directed() and not nx.is_strongly_connected(G.graph):
+        raise nx.NetworkXError("Found infinite path length because the digraph is not strongly connected")
+    if not G.is_directed() and not nx.is_connected(G.graph):
+        raise nx.NetworkXError("Found infinite path length because the graph is not connected")
+    return G.column(Distances(), "eccentricity")
 
 
 def pagerank(

@@ -14,14 +14,17 @@ def get_info() -> dict[str, Any]:
         "backend_name": "edgemill",
         "project": "edgemill",
         "package": "edgemill",
-        "short_summary": "Triangles, trusses, cores and PageRank, by compiled parallel kernels.",
+        "short_summary": "Triangles, trusses, cores, PageRank and centralities, by compiled parallel kernels.",
         "functions": {
             "average_clustering": clustering,
+            "betweenness_centrality": {"additional_docs": f"From all nodes, without weights or endpoints. {_EXACT}"},
+            "closeness_centrality": {"additional_docs": f"Of all nodes, without weights. {_EXACT}"},
             "clustering": clustering,
             "core_number": {
                 "additional_docs": f"Undirected graphs. {_EXACT} NetworkX computes graphs that take more than 1,000"
                 " supersteps, such as long paths."
             },
+            "eccentricity": {"additional_docs": f"Of all nodes, without weights. {_EXACT}"},
             "generalized_degree": {"additional_docs": _EXACT},
             "k_truss": {"additional_docs": f"{_EXACT} λ of all edges is cached, so another k takes no time."},
             "pagerank": {
