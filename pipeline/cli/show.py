@@ -23,7 +23,7 @@ from ..messages.terminal import grid, print_whole
 from ..messages.wording import one_line
 from ..monitor.progress import Progress
 from ..monitor.status import CheckpointStatus, Status
-from ..output.manifest import Counts, Manifest, StreamRecord
+from ..output.manifest import Counts, Manifest, ProgramRecord, StreamRecord
 from ..queries.attributes import as_text
 from ..queries.group_tables import distribution, top_of_column
 from ..queries.groups import top, with_members
@@ -138,6 +138,14 @@ def dropped_rows(counts: Counts) -> str:
     return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in reasons if number)
 
 
+def _stopped(program: ProgramRecord) -> str:
+    """What ended a program other than its convergence. Labels, for example, stop after 10 iterations by default."""
+    if not program.converged:
+        return " (ended by a limit)"
+    iterations = program.parameters.get("iterations")
+    return "" if iterations is None or program.supersteps < iterations else f" (stopped after {iterations} iterations)"
+
+
 def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     """Name → value of each line."""
     counts = manifest.counts
@@ -150,8 +158,7 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     if manifest.dense:
         rows["DN-graphs"] = f"{manifest.dense.dn_graphs:,}"
     if manifest.programs:
-        limits = {True: "", False: " (ended by a limit)"}
-        rows["programs"] = ", ".join(f"{one.name}{limits[one.converged]}" for one in manifest.programs)
+        rows["programs"] = ", ".join(f"{one.name}{_stopped(one)}" for one in manifest.programs)
     if dropped := dropped_rows(counts):
         rows["dropped"] = dropped
     rows |= {"seconds": f"{manifest.seconds:.2f}", "output": path}

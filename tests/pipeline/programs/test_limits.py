@@ -49,6 +49,17 @@ def test_a_limit_publishes_what_there_is(limit: dict[str, Any], rows: Path, tmp_
     assert again.converged  # a result that a limit ended is not up to date
 
 
+def test_labels_that_stop_at_their_limit_are_told(rows: Path, tmp_path: Path) -> None:
+    """By default after 10 supersteps, or earlier where no label changes any more, as in a clique."""
+    clique = runs.write_rows(tmp_path / "clique.parquet", nx.complete_graph(6).edges)
+    for path, told in ((rows, ["(stopped after 10 iterations)"]), (clique, [])):
+        how = ["--output", str(tmp_path / path.stem), "--device", "cpu", "--set", "output.report=false"]
+        ended = call("run", "--input", str(path), "--programs", "labels", *how)
+        assert ended.exit_code == 0
+        (line,) = (line for line in ended.stdout.splitlines() if line.startswith("programs"))
+        assert line.split(maxsplit=2)[1:] == ["labels", *told]
+
+
 def test_a_limit_ends_with_5(rows: Path, tmp_path: Path) -> None:
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     limit = ["--set", "programs.max_supersteps=2", "--set", "output.report=false"]
