@@ -281,7 +281,8 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
         print_json(rows if not members else with_members(result, rows, None if members == _NO_VALUE else members))
         return
     shown = {None: 3, _NO_VALUE: 10}.get(members, members)
-    print_whole(console(), dn_graphs_table(with_members(result, rows, shown) if shown else rows, result.in_series))
+    found, output = with_members(result, rows, shown) if shown else rows, console()
+    print_whole(output, dn_graphs_table(found, result.in_series, members is None and output.is_terminal))
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 from rich.bar import Bar
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -18,8 +21,11 @@ from .groups import MEMBER_COLUMNS
 from .program_columns import ColumnSummary, range_text, row_name, value_text
 
 
-def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
-    """Rows of the table of DN-graphs, which may have `members` and `labels` of `with_members`. `tracks` adds tracks."""
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False, fits: bool = False) -> Table:
+    """Rows of the table of DN-graphs, which may have `members` and `labels` of `with_members`. `tracks` adds tracks.
+
+    With `fits` each DN-graph takes one line, and shows as many members as fit the width of the terminal.
+    """
     rows = list(rows)
     names = any("members" in row for row in rows)
     table = grid(
@@ -32,7 +38,7 @@ def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Tab
         table.add_row(
             *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
             *([_component(row["track"])] if tracks else []),
-            *([Text(_names(row))] if names else []),
+            *([IdList(_names(row), row["vertices"]) if fits else Text(_all_names(row))] if names else []),
         )
     return table
 
@@ -114,11 +120,54 @@ def groups_table(groups: Iterable[Group]) -> Table:
     return table
 
 
-def _names(row: dict[str, Any]) -> str:
+def _names(row: dict[str, Any]) -> list[str]:
+    """The label of each member in the row, or its id."""
     labels = row.get("labels") or [None] * len(row["members"])
-    shown = [as_text(id) if label is None else label for id, label in zip(row["members"], labels, strict=True)]
-    more = ["…"] if len(shown) < row["vertices"] else []
-    return one_line(", ".join([*shown, *more]))
+    return [as_text(id) if label is None else label for id, label in zip(row["members"], labels, strict=True)]
+
+
+def _all_names(row: dict[str, Any]) -> str:
+    names = _names(row)
+    return one_line(", ".join([*names, *(["…"] if len(names) < row["vertices"] else [])]))
+
+
+MOST_CELLS = 24
+"""Width of an id in cells of the terminal; a longer id is cut."""
+_AND_MORE = ", …"
+
+
+class IdList:
+    """The first ids of a group of `count` vertices, as many as fit into the width; `…` stands for the others."""
+
+    def __init__(self, ids: Sequence[Any], count: int) -> None:
+        self._ids = [_clipped(one_line(str(one))) for one in ids]
+        self._count = count
+
+    def fitting(self, width: int) -> str:
+        """The ids that fit into `width` cells, and always the first one."""
+        text = ""
+        for number, one in enumerate(self._ids, 1):
+            longer = f"{text}, {one}" if text else one
+            rest = _AND_MORE if number < self._count else ""
+            if text and cell_len(longer + rest) > width:
+                return text + _AND_MORE
+            text = longer
+        return text + (_AND_MORE if len(self._ids) < self._count else "")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(self.fitting(options.max_width), no_wrap=True)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        least = cell_len(self.fitting(0))
+        return Measurement(least, max(least, cell_len(self.fitting(10_000))))
+
+
+def _clipped(text: str) -> str:
+    if cell_len(text) <= MOST_CELLS:
+        return text
+    while cell_len(text) > MOST_CELLS - 1:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _component(number: int | None) -> str:

@@ -15,9 +15,11 @@ from rich.console import Console
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.cli.show import IdList, dropped_rows, groups_grid, print_ending, top_groups
+from edgemill.pipeline.cli.show import dropped_rows, groups_grid, print_ending, top_groups
 from edgemill.pipeline.messages.terminal import print_whole
 from edgemill.pipeline.output.manifest import Counts, Manifest
+from edgemill.pipeline.queries.group_tables import IdList, dn_graphs_table
+from edgemill.pipeline.queries.groups import top, with_members
 from in_process import call
 
 CLIQUES = ("abcdef", "ghijk", "lmno", "pqr")
@@ -168,6 +170,19 @@ def test_members_fit_the_width_and_are_whole(mined: tuple[Path, Called], width: 
         ids = line.split("1.000")[1].strip().removesuffix(", …").split(", ")
         assert ids == [one * 3 for one in clique][: len(ids)]
         assert (len(ids) < len(clique)) is line.endswith("…")
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_top_is_a_line_for_each_group(mined: tuple[Path, Called], width: int) -> None:
+    result = Result(mined[0])
+    rows = list(with_members(result, top(result, count=4).to_pylist(), 3))
+    written = io.StringIO()
+    print_whole(Console(width=width, file=written), dn_graphs_table(rows, fits=True))
+    head, *body = lines(written.getvalue())
+    assert len(body) == len(rows) == 4 and max(map(len, body)) <= max(width, len(head))
+    for line, row in zip(body, rows, strict=True):
+        ids = line[head.index("members") :].strip().removesuffix(", …").split(", ")
+        assert ids == [str(one) for one in row["members"]][: len(ids)]
 
 
 def test_names() -> None:
