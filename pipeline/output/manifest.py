@@ -551,6 +551,16 @@ class RunManifest(Record):
     """Null if the result was not made from an earlier one."""
     outputs: Annotated[list[OutputRecord], AfterValidator(_distinct)]
 
+    @field_validator("settings")
+    @classmethod
+    def _names_programs(cls, settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Later runs read the names of programs; other settings are compared or shown only."""
+        for name in ("run", "own"):
+            names = settings.get("programs", {}).get(name, [])
+            if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+                raise ValueError(f"programs.{name} is no list of names")
+        return settings
+
     @property
     def seconds(self) -> float:
         """Wall time of the run."""

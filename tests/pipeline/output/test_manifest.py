@@ -62,6 +62,8 @@ def test_result_opens_what_the_manifest_lists(tmp_path: Path, write_result: Writ
             "is not an edgemill result",
         ),
         (lambda out: edit(out, format_version=2), InputError, "has format version 2; this edgemill reads 1"),
+        (lambda out: edit(out, settings={"programs": {"run": -1}}), InputError, "is damaged: settings: "),
+        (lambda out: edit(out, settings={"programs": {"own": [1]}}), InputError, "no list of names"),
         (lambda out: edit(out, counts={"rows": 1}), InputError, "is damaged: counts.self_loops: Field required"),
         (lambda out: change(out, b'"triangles": 1', b'"triangles": 3'), InputError, "is not what edgemill wrote"),
         (lambda out: (out / "edges/part-00001.parquet").unlink(), InputError, "part-00001.parquet is missing"),
