@@ -225,7 +225,7 @@ main()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "limit", "code"), [(16, 350, 7), (13, 350, 0)])
+@pytest.mark.parametrize(("scale", "limit", "code"), [(17, 350, 7), (13, 350, 0)])
 def test_a_run_that_was_planned_too_small(tmp_path: Path, trials: Trials, scale: int, limit: int, code: int) -> None:
     generate("rmat", tmp_path / "in", files=1, seed=1, scale=scale)
     paths = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--device", "cpu"]

@@ -109,8 +109,8 @@ def a_state(results: list[Result], place: Path) -> None:
 
 
 def a_report(results: list[Result], place: Path) -> None:
-    if not (place / "reported").exists():
-        shutil.copytree(results[0].path, place / "reported")
+    if not (place / "reported").exists():  # the copy may be killed, too
+        (shutil.copytree(results[0].path, place / "copy", dirs_exist_ok=True)).rename(place / "reported")
     write_report(place / "reported")
 
 
