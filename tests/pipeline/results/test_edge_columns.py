@@ -18,6 +18,7 @@ from edgemill.tasks.publish import result_columns
 from edgemill.tasks.publish.result_columns import EdgeResultColumn
 from edgemill.tasks.verify.result import verify
 from in_process import call
+from runs import EDGE_COLUMNS
 
 SPARE = EdgeResultColumn(
     "spare",
@@ -41,7 +42,7 @@ def _declare(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(result: Result) -> None:
     """The column is there with the right values, and `verify` says so."""
     table = result.edges.to_table()
-    assert table.column_names == ["src", "dst", "support", "lambda", "spare"]
+    assert table.column_names == ["src", "dst", *EDGE_COLUMNS, "spare"]
     spare = table["support"].to_numpy() - table["lambda"].to_numpy()
     assert spare.any() and table["spare"].to_numpy().tolist() == spare.tolist()
     checks = {own.name: own for own in verify(result.path).checks}
@@ -62,7 +63,7 @@ def test_files_of_groups_have_it(tmp_path: Path) -> None:
     result = mine(rows(*EDGES), tmp_path / "out", device="cpu", report=False)
     whole = result.hierarchy.to_table()["component"][0].as_py()
     shown = call("subgraph", str(result.path), "--component", str(whole)).stdout_bytes.decode()
-    assert next(csv.reader(io.StringIO(shown))) == ["src", "dst", "support", "lambda", "spare"]
+    assert next(csv.reader(io.StringIO(shown))) == ["src", "dst", *EDGE_COLUMNS, "spare"]
 
 
 def test_a_wrong_value_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
