@@ -169,8 +169,8 @@ def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int) -> Grou
         raise UsageError(f"level must be at least 0, got {level}")
     result = open_result(result)
     around = _common_groups(result, _vertices_of(result, vertex))
-    *_, found = (None, *takewhile(lambda group: group.k >= level, around))
-    return None if found is None else _group(result, found)
+    within = list(takewhile(lambda group: group.k >= level, around))
+    return _group(result, within[-1]) if within else None
 
 
 @naming_keywords()

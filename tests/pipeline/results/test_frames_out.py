@@ -283,7 +283,7 @@ def test_a_temporary_result_is_removed_with_its_last_reference(tmp_path: Path) -
     try:
         del result
         assert gone() is None
-        assert len(table.to_pandas()) == 1
+        assert table.to_pandas().shape == (1, 2 + len(EDGE_COLUMNS))
         assert table.to_networkx().number_of_edges() == 1
     finally:
         gc.enable()

@@ -79,6 +79,10 @@ def _table(columns: dict[str, list[Any]], types: dict[str, pa.DataType]) -> pa.T
     return pa.table({name: pa.array(values, types.get(name, pa.int32())) for name, values in columns.items()})
 
 
+LEFT = [own.name for own in edge_columns(True) if own.name != "support"]
+"""Value columns of the edges of an exact result, without one."""
+
+
 def draft(
     rows: list[tuple[Any, Any]],
     id_type: pa.DataType,
@@ -243,7 +247,7 @@ def swap_vertices(it: Draft) -> None:
     [
         (lambda it: it.manifest.pop("converged"), "manifest", "KeyError 'converged'"),
         (lambda it: it.manifest["counts"].pop("rows"), "manifest", "KeyError 'rows'"),
-        (lambda it: it.edges.pop("support"), "tables", "has columns ['src', 'dst', 'lambda'"),
+        (lambda it: it.edges.pop("support"), "tables", f"has columns {['src', 'dst', *LEFT]}, not"),
         (put("edges", "support", 3, None), "tables", "support has 1 nulls"),
         (forget_vertex, "tables", "dst 9 in row 20 is not in the vertex table"),
         (swap_vertices, "tables", "vertices do not ascend: 4 is followed by 3"),
