@@ -39,7 +39,8 @@ def test_a_killed_worker(when: str, carrier: str, rows: Path, tmp_path: Path, mo
             client.run(die_in_a_superstep, workers=[workers[1][0]])
         told = _told(monkeypatch, client, workers[0][1] if when == "between programs" else None)
         result = mine(rows, tmp_path / "out", client=client, bounding={"carrier": carrier}, **HOW)
-        assert told.count("rolled_back") == 1
+        # What is lost between programs is made again by itself.
+        assert told.count("rolled_back") == (when == "within a superstep")
         assert result.vertices.to_table().equals(plain.vertices.to_table())
         assert {record.groups for record in result.manifest.programs} == {2}
         runs.assert_nothing_left(client)
