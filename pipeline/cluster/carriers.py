@@ -59,12 +59,15 @@ def carrier_for(
     carrier that `setting` names.
 
     Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost; StateLost if one of
-    `workers` is lost. The same workers are asked once in a session.
+    `workers` is lost. The same workers are asked for their folders once in a session.
     """
-    everyone = tuple(engine.session.workers)
-    if everyone not in engine.session.shared_folders:
-        engine.session.shared_folders[everyone] = _find_shared_folders(engine)
-    here, folders = engine.session.shared_folders[everyone]
+    # The scheduler may not know yet that a worker died. Its replacement is awaited here, before a task is bound to it.
+    here = tuple(engine.on_every_worker(_address))
+    known = engine.session.shared_folders
+    if here not in known:
+        here, folders = _find_shared_folders(engine)
+        known[here] = folders
+    folders = known[here]
     addresses = here if workers is None else tuple(workers)
     if gone := set(addresses) - set(here):
         raise StateLost(f"the worker at {min(gone)} was lost before it took part in a search; run again")
@@ -100,6 +103,12 @@ def open_carrier(worker: Worker, choice: CarrierChoice, run: str, rank: int, sec
     if choice.kind == "dask":
         return WorkerCarrier.open(worker, run, rank, choice.addresses, seconds)
     return SharedMemoryCarrier.open(choice.folders, run, rank, len(choice.addresses), seconds)
+
+
+def _address() -> str:
+    """Task: the address of this worker."""
+    address: str = get_worker().address
+    return address
 
 
 def _offer() -> _Offer:

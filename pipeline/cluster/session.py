@@ -70,10 +70,8 @@ class Session:
         self._key_suffix = f"{run_id}-{input}"
         self._tasks_started = 0
         self._communicators = 0
-        self.shared_folders: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        """Addresses of workers → the addresses that answered, and the folders that these workers share; see
-        `carriers.carrier_for`.
-        """
+        self.shared_folders: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """Addresses of workers → the folders that these workers share; see `carriers.carrier_for`."""
         self._futures: WeakSet[Future] = WeakSet()
         self._plugins = RunPlugins(client, run_id)
         self._watchdog = Watchdog(client, run_id, waiting_seconds, tell)

@@ -2,8 +2,8 @@
 
 A block is a range of ids; all have about equal work. A small graph has one block. If there are several blocks,
 no task and no client holds all edges. A program stops when a checkpoint is due, and goes on from the saved state. When
-a worker is lost, programs that have finished are not run again, and the one that was running resumes from its
-checkpoint.
+a worker is lost, the program that was running resumes from its checkpoint. A program that has finished runs again only
+if columns of it that no checkpoint has were on that worker.
 """
 
 from __future__ import annotations

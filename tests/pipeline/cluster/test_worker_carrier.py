@@ -133,6 +133,18 @@ def test_the_choice_of_processes(processes: Client, monkeypatch: pytest.MonkeyPa
     assert_nothing_left(processes)
 
 
+def test_the_choice_when_the_scheduler_does_not_know_that_a_worker_died() -> None:
+    with runs.two_processes() as client:
+        engine = Engine.connect(client, "choice")
+        before = carrier_for(engine)
+        killed, pid = sorted(client.run(os.getpid).items())[0]
+        os.kill(pid, signal.SIGKILL)
+        after = carrier_for(engine)
+    assert killed in before.addresses
+    assert (killed in after.addresses, len(after.addresses)) == (False, 2)
+    assert after.folders
+
+
 @pytest.mark.parametrize(("kernel", "shared"), [("one", True), ("several", False)])
 def test_the_choice_of_workers_in_one_process(
     client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kernel: str, shared: bool
