@@ -1,9 +1,9 @@
-"""Arrays in, arrays out: all compiled code, and the only layer that imports Numba and CuPy. It imports no other layer.
+"""All compiled code: functions over arrays. The only layer that imports Numba and CuPy. It imports no other layer.
 
-Each function here runs on the backend of its array arguments, `cpu` for NumPy's arrays and `gpu` for CuPy's, and raises
-TypeError for other arrays. All arrays of a call are of one type unless the text says so. Kernels do not write to their
-arguments, except where the text says so. A backend is loaded at the first call that it runs: Numba and CuPy take long
-to import. Start with `backend`, which lists the operations; `cuda` has the CUDA sources.
+Each operation runs on the backend of its array arguments, `cpu` for NumPy's arrays and `gpu` for CuPy's, and raises
+TypeError for other arrays. Unless stated otherwise, all arrays of a call are of one type, and operations do not write
+to their arguments. A backend is loaded at its first call, since Numba and CuPy take long to import. Start with
+`backend`, which lists the operations; `cuda` has the CUDA sources.
 """
 
 from __future__ import annotations
@@ -79,35 +79,35 @@ def row_numbers(offsets: LongArray) -> IntArray:
 def lookup(keys: IntArray | LongArray, values: IntArray | LongArray) -> IntArray:
     """The index of each value in `keys`, int32 [values]; -1 for a value that `keys` does not contain.
 
-    `keys` is ascending, without repeats, and of the type of `values`. A binary search for each value; on CPUs a table,
-    if the range of the keys is small.
+    `keys` is ascending, without repeats, and of the type of `values`. Uses binary search; on CPUs a table, if there are
+    many values for the range of the keys.
     """
     return _backend(keys).lookup(keys, values)
 
 
 def supports(offsets: LongArray, high: IntArray, share: int = 0, shares: int = 1) -> IntArray:
-    """The triangles of each edge of a graph, int32 [edges]: each a < b < c is found once, by the list of a.
+    """The number of triangles of each edge of a graph, int32 [edges]. Their sum is three times all triangles.
 
     `offsets` int64 [vertices + 1] and `high` int32 [edges] are its oriented CSR, ascending within a list. The forward
-    algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005): it marks
-    the members of a list in an array and reads each row N⁺(b) once, 8 bytes an entry. The supports add up to three
-    times the number of triangles. With `shares` only one of so many disjoint shares of the triangles is counted.
+    algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005) finds each
+    triangle a < b < c once, by an intersection of the lists of a and b. If `shares` is above 1, only share `share` of
+    `shares` disjoint shares of the triangles is counted.
     """
     return _backend(high).supports(offsets, high, share, shares)
 
 
 def merge_rows(low: NDArray[np.uint32], high: NDArray[np.uint32], runs: LongArray, vertices: int) -> MergedRows:
-    """Merge runs of edges into the order of (low, high). Each run is sorted by it, and no edge occurs twice.
+    """Merge runs of edges, each sorted by (low, high), into rows in this order. No edge occurs twice.
 
     `low` and `high` [edges] are vertices < `vertices`. Run i is [runs[i], runs[i + 1]); `runs` is in host memory.
-    Of the result, `high` and `origin`, the index of each edge in the input, are in the new order.
+    The result has `high` in this order, and `origin`, the index of each edge in the input.
     """
     merged: MergedRows = _backend(high).merge_rows(low, high, runs, vertices)
     return merged
 
 
 def third_vertex_rows(rows: MergedRows, cut: Cut, first: int, shards: int) -> ThirdVertexRows:
-    """Index the edges whose high end belongs to the group's classes, `first` and the following `shards - 1`."""
+    """Index the edges of a group. All their high ends are in its `shards` classes from `first` on; see `Cut`."""
     built: ThirdVertexRows = _backend(rows.high).third_vertex_rows(rows, cut, first, shards)
     return built
 
@@ -117,9 +117,9 @@ def count_by_third_vertex(
 ) -> tuple[IntArray, int]:
     """Find the triangles a < b < c of the given edges (a, b) in which c belongs to the group's classes.
 
-    List i of the given edges is low[i] → high[starts[i] : starts[i + 1]], ascending. Returns the triangles of each
-    given edge, int32 [len(high)], and their total. Adds to `sums`, int32 [edges of the group], in place, the triangles
-    of each edge (a, c) and (b, c). The forward algorithm, restricted to the third vertices of one group.
+    List i of the given edges is low[i] → high[starts[i] : starts[i + 1]], ascending. Returns the number of triangles of
+    each given edge, int32 [len(high)], and their total. Adds to `sums`, int32 [edges of the group], in place, the
+    number for each edge (a, c) and (b, c). The forward algorithm, restricted to the third vertices of one group.
     """
     found: tuple[IntArray, int] = _backend(sums).count_by_third_vertex(rows, starts, low, high, sums)
     return found
@@ -131,7 +131,7 @@ def adjacency(topology: Topology) -> Adjacency:
 
 
 def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
-    """The rows without the edges whose `live` [edges] is false, packed. Edges and vertices keep their numbers."""
+    """The rows, packed, with only the edges that `live` [edges] marks. Edges and vertices keep their numbers."""
     return _backend(rows.edge).compact(rows, live)
 
 
@@ -140,13 +140,13 @@ def peeling(
 ) -> Peeling:
     """Peel a subgraph whose edges have `count` int32 [edges] triangles.
 
-    Call `advance()` while `left`, the number of remaining edges, is not 0: it removes the edges of the next level, or
+    Call `advance()` while `left`, the number of edges to remove, is not 0: it removes the edges of the next level, or
     of several levels. After each call `low` int32 [edges] is λ of the removed edges, `count` the remaining triangles of
     the others (negative for removed edges), `level` the next level and `levels` the number of levels that had edges.
-    Another peeling that gets these four, the last three as its `start`, continues from there.
+    To continue this peeling in another one, pass its `count`, and the other three as `start`.
 
-    With `higher` [edges] the others are a band of levels, whose counts are those at `level`. The edges of higher bands
-    remain, `left` and `low` are without them, and their counts are not read.
+    `higher` [edges] marks the edges of higher bands: they remain, `left` does not include them, and their `count` is
+    not read. The other edges are one band; their `count` is that at the first level of the band.
     """
     return _backend(topology.low).Peeling(topology, count, start, higher)
 
@@ -154,25 +154,28 @@ def peeling(
 def filtering(topology: Topology, count: IntArray, rows: Any = None) -> Filtering:
     """Remove the edges of a graph with fewer triangles than thresholds, pass by pass, on one of several workers.
 
-    `count` int32 [edges] are the triangles of each edge, all edges being left; it is changed. `rows` are those of
-    `adjacency`, if there are any. In a pass a worker removes its share of the edges; the sums over all workers are then
-    subtracted from the counts, which are the same everywhere. The method is that of PKT (Kabir and Madduri, HPEC 2017),
-    with jumps over levels.
+    `count` int32 [edges] is the number of triangles of each edge, before any is removed. `rows` is the result of
+    `adjacency`, if it exists. Both are changed. In a pass each worker removes its share of the edges. The losses, added
+    up over all workers, are then subtracted from `count`, which is the same on all workers. As PKT (Kabir and Madduri,
+    HPEC 2017), but thresholds may skip levels.
     """
     return _backend(topology.low).Filtering(topology, count, rows)
 
 
 def changes(count: IntArray, amounts: IntArray) -> Changes:
-    """What one worker of several adds to a sum: `amounts` int32 [edges], by which the sum lowers `count` everywhere."""
+    """The `amounts` int32 [edges] by which one of several workers lowers counts.
+
+    Their sums over all workers are subtracted from `count` int32 [edges], the same on all workers. Both may be changed.
+    """
     return _backend(count).Changes(count, amounts)
 
 
 def fixpoint(topology: Topology, rows: Adjacency, highest: int) -> Fixpoint:
     """Scratch memory for fixpoint iterations in a graph whose bounds are at most `highest`.
 
-    `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place: to the h-index of the lesser
-    other bounds of its triangles, or by one if fewer triangles than its bound support it. It returns the edges whose
-    bounds this may lower further, ascending.
+    `evaluate(bound, active, by_one)` lowers the `bound` int32 [edges] of each `active` edge once, in place. The value
+    of a triangle is the lesser bound of its other two edges. The new bound is the h-index of these values, or with
+    `by_one` one less than before, if it has too few of them. Returns the edges to evaluate again, int32, ascending.
     """
     return _backend(topology.low).Fixpoint(topology, rows, highest)
 
@@ -181,8 +184,8 @@ def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Neste
     """The connected components of {edges of level ≥ k} for all k, and how they are nested.
 
     Edge e joins low[e] and high[e], both < `vertices`, at level[e] ≥ 0. The ends may be in any order; loops and
-    repeated edges are allowed. Union-find from the highest level down, as in Kruskal's algorithm: sorts the edges by
-    level, then finds the roots of the two ends of each edge.
+    repeated edges are allowed. Union-find from the highest level down, as in Kruskal's algorithm; for many edges on the
+    CPU, over a maximum spanning forest only.
     """
     return _backend(low).nest(low, high, level, vertices)
 
@@ -198,15 +201,15 @@ def nonzero(values: IntArray | NDArray[np.bool_]) -> IntArray:
 
 
 def number_marked(marked: NDArray[np.bool_]) -> IntArray:
-    """The number of each marked value among the marked ones, int32 [values]; entries of others have no meaning.
+    """The number of each marked value among the marked values, from 0, int32 [values]; undefined for other values.
 
-    At most 2^31 - 1 values. By one thread, which does not hold Python's lock: NumPy's running sums do.
+    At most 2^31 - 1 values. On CPUs by one thread, without the GIL if there are many values.
     """
     return _backend(marked).number_marked(marked)
 
 
 def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The parts, at least one, one after the other; copied by all threads. No thread holds Python's lock meanwhile."""
+    """The parts, at least one, one after the other; copied by all threads, without the GIL."""
     return _backend(parts[0]).join(parts)
 
 
@@ -220,7 +223,7 @@ def store(target: NDArray[Any], index: NDArray[Any], values: NDArray[Any]) -> No
 
 def total(values: IntArray | NDArray[np.bool_]) -> int:
     """The sum of an array of bool or int32. On a GPU it waits for the kernels that this thread has started."""
-    if on_host(values):  # without loading Numba
+    if on_host(values):  # does not load Numba
         return int(np.count_nonzero(values)) if values.dtype == np.bool_ else int(values.sum(dtype=np.int64))
     _backend(values)
     from .gpu.arrays.indexing import total
@@ -246,8 +249,7 @@ def scatter_max(index: IntArray, values: IntArray, size: int) -> IntArray:
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArray | LongArray:
     """The permutation [pairs] that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
-    Equal pairs keep their order. On the CPU, int32 and two counting sorts, each with a table over its range of values;
-    on the GPU int64, or int32 for many pairs.
+    Equal pairs keep their order. Int32 on the CPU; on the GPU int64, or int32 for many pairs.
     """
     return _backend(low).order_pairs(low, high, lows, highs)
 

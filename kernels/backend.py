@@ -1,4 +1,4 @@
-"""What a backend offers: the operations that exist for NumPy's arrays (`kernels.cpu`) and CuPy's (`kernels.gpu`).
+"""The operations that exist for both NumPy's arrays (`kernels.cpu`) and CuPy's (`kernels.gpu`).
 
 Both packages implement `Backend` with the same names and parameters; a test compares them. The functions of the same
 names in `kernels` document each operation and choose the backend by the type of an array. An operation that exists for
@@ -26,7 +26,7 @@ class Peeling(Protocol):
     """The state of one subgraph's peeling; see `kernels.peeling`."""
 
     left: int
-    """Number of edges that have not been removed."""
+    """Number of edges still to be removed, without those of higher bands."""
     level: int
     """The next level."""
     levels: int

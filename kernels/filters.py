@@ -1,4 +1,4 @@
-"""What the coarse filters of both backends have in common; see `kernels.filtering` and tasks/bands/filtering.py."""
+"""Types that the coarse filters of both backends share; see `kernels.filtering` and tasks/bands/filtering.py."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 from .graph import IntArray, LongArray, Topology
 
 EDGE_WORK = 50
-"""Work of the removal of an edge, besides its triangles, in removals of a triangle: its rows are read. Chosen from
-the times of bands of R-MAT 20; docs/engineering/bands.md.
+"""Work of removing an edge, besides its triangles: its rows are read. The unit is the removal of one triangle. Fitted
+to the times of bands (docs/engineering/bands.md).
 """
 LEAST_BINS = 4096
-"""Counts that a survey tells apart, at least."""
+"""Minimum number of bins of a survey's histogram of counts."""
 Words = NDArray[np.uint32]
 
 
 class Survey(NamedTuple):
-    """The counts of the edges that are left."""
+    """Statistics of the counts of the remaining edges."""
 
     listed: LongArray
-    """[t] the work of the edges with fewer than t triangles, each of which counts once for each of these edges."""
+    """[t] the work of the edges with fewer than t triangles; a triangle counts once for each of these edges in it."""
     least: int
     """The least count."""
     counts: int
     """The sum of all counts: three for each triangle."""
     digest: int
-    """A digest of all counts, of 64 bits."""
+    """A 64-bit hash of all counts."""
 
     @classmethod
     def of(cls, histogram: NDArray[Any], least: int, counts: int, digest: int) -> Survey:
-        """From how often each count occurs, int64 [counts]."""
+        """From the number of edges with each count, int64 [bins]."""
         work = histogram * (np.arange(len(histogram)) + EDGE_WORK)
         return cls(np.concatenate([[0], np.cumsum(work)]), least, counts, digest)
 
@@ -47,12 +47,12 @@ class Frontier(NamedTuple):
 
     @property
     def work(self) -> int:
-        """At most the work of their removal."""
+        """An upper bound on the work of their removal."""
         return self.triangles + EDGE_WORK * self.edges
 
 
 class Removed(NamedTuple):
-    """What passes have removed."""
+    """Numbers of edges and triangles that passes have removed."""
 
     edges: int
     triangles: int
@@ -60,14 +60,12 @@ class Removed(NamedTuple):
 
     @property
     def work(self) -> int:
-        """The work that it was."""
+        """The work of these removals."""
         return self.triangles + EDGE_WORK * self.edges
 
 
 HEADER = 4
-"""Words of a packet of lowered counts before its places: whether these are bits, bytes of an amount, amounts, words of
-places.
-"""
+"""Words of a packet's header: whether places are bits, bytes of an amount, number of amounts, words of places."""
 
 
 AMOUNTS = 2
@@ -88,9 +86,9 @@ class Packet(NamedTuple):
 
     @classmethod
     def of(cls, words: Words, first: int, edges: int) -> Packet:
-        """The packet that these words are; a range begins at edge `first`, of `edges` in all.
+        """The packet in these words. If it is of a range, this begins at edge `first`, of `edges` in all.
 
-        Raises ValueError for words that are no packet, or one of other edges.
+        Raises ValueError for words that are not a packet, or if a place is beyond the last edge.
         """
         dense, width, size, length = words[:HEADER].tolist() if len(words) >= HEADER else (2, 0, 0, 0)
         fits = len(words) == HEADER + length + -(-size * width // 4)
@@ -107,24 +105,24 @@ class Packet(NamedTuple):
 class Changes(Protocol):
     """By how much this worker lowers counts, and the counts to which the sums over all workers are applied.
 
-    The *weighted sum* of changes is the sum of amount · weight over their edges, modulo 2^64. The weight of an edge is
-    a hash of its number, and odd: no other amount of one edge has the same weighted sum, and an amount that goes to
-    another edge changes it. Weighted sums of several packets add up.
+    The *weighted sum* of changes, a checksum, is the sum of amount · weight over their edges, modulo 2^64. The weight
+    is an odd hash of the edge's number, so a wrong amount of one edge changes the sum, and an amount at a wrong edge
+    almost certainly does. Weighted sums of several packets add up.
     """
 
     count: IntArray
 
     def pack(self, first: int, stop: int) -> tuple[Words, int]:
-        """What edges `first` … `stop` - 1 are lowered by, as words, and the weighted sum; these changes are 0 then."""
+        """The changes of edges `first` … `stop` - 1 as words, and their weighted sum. Clears these changes."""
 
     def collect(self, words: Words, first: int) -> int:
         """Add the changes that another worker packed, from edge `first` on. Returns their weighted sum.
 
-        Raises ValueError for words that are no packet.
+        Raises ValueError for words that are not a packet.
         """
 
     def apply(self, words: Words, first: int) -> int:
-        """Lower the counts by packed changes, from edge `first` on. Returns their weighted sum. Raises as `collect`."""
+        """Lower the counts by packed changes, from edge `first` on. Returns and raises as `collect`."""
 
 
 class PlainChanges(Changes, Protocol):
@@ -134,53 +132,53 @@ class PlainChanges(Changes, Protocol):
     """[edges] by how much counts are lowered so far."""
 
     def weigh(self, first: int, stop: int) -> int:
-        """The weighted sum of what edges `first` … `stop` - 1 are lowered by."""
+        """The weighted sum of the changes of edges `first` … `stop` - 1."""
 
     def subtract(self, parts: Sequence[tuple[int, IntArray]]) -> int:
-        """Lower the counts by the amounts of ranges of edges, each with its first edge. Returns the weighted sum."""
+        """Lower the counts by amounts of ranges: (first edge, amounts of the range). Returns the weighted sum."""
 
 
 class Filtering(Changes, Protocol):
-    """The edges that are left of a graph, and their counts.
+    """The remaining edges of a graph, and their counts.
 
-    Each of several workers has all edges. All methods give the same on all workers if their arguments are the same,
-    but for `remove_share`, `pack` and `collect`.
+    Each of several workers has all edges. All methods but `remove_share`, `pack` and `collect` have the same results on
+    all workers if their arguments are the same.
     """
 
     topology: Topology
     left: int
-    """Edges that are left."""
+    """Number of remaining edges."""
 
     def survey(self, threshold: int) -> Survey:
-        """The counts of the edges that are left, all of at least `threshold`."""
+        """Survey the counts of the remaining edges. All must be at least `threshold`."""
 
     def find(self, threshold: int) -> Frontier:
         """Make the edges with fewer than `threshold` triangles the frontier."""
 
     def remove_alone(self, enough: int) -> tuple[Removed, Frontier]:
-        """Remove the frontier here. May go on with the edges that fall by it while their work is at most `enough`.
+        """Remove the whole frontier here. May then remove the next frontiers while the work of each is ≤ `enough`.
 
         Returns what was removed, and the next frontier.
         """
 
     def remove_share(self, worker: int, workers: int) -> int:
-        """Record what the removal of one worker's share of the frontier lowers. Returns the triangles that it removes.
+        """Record the changes by a worker's share of the frontier. Returns the number of triangles that it removes.
 
-        The sums over all workers have to be applied to the counts next, then `end_pass` is called.
+        Apply the sums of changes over all workers next, then call `end_pass`.
         """
 
     def end_pass(self) -> Frontier:
         """Remove the frontier, whose changes have been applied. Returns the next one."""
 
     def restore(self, count: IntArray, left: int) -> None:
-        """Go back to earlier counts, `left` edges being left."""
+        """Go back to an earlier state: its `count`, and its number of edges `left`."""
 
     @property
     def wasteful(self) -> bool:
-        """Whether to go on with `smaller`."""
+        """Whether to continue with `smaller`, as few edges remain."""
 
     def smaller(self) -> tuple[IntArray, Filtering]:
-        """The edges that are left, ascending, and the same state with these edges alone, numbered anew.
+        """The remaining edges, ascending, and the same state with these edges alone, numbered anew.
 
         This object cannot be used any more.
         """

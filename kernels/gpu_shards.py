@@ -1,7 +1,4 @@
-"""What processes without a GPU know of the peeling of shards on GPUs: limits, addresses of memory, counters.
-
-Imports no CuPy. By these addresses the kernels of several processes on one machine open each other's memory.
-"""
+"""Types and limits of the peeling of shards on GPUs. Imports no CuPy, as processes without a GPU need them too."""
 
 from __future__ import annotations
 
@@ -20,19 +17,19 @@ from .runtime.sizes import SizedArrays
 MAX_PEERS = 32
 """Most shards that GPUs peel in step."""
 MAX_PEERS_PER_DEVICE = 8
-"""Most of these in one process: as many streams run at once by default (CUDA_DEVICE_MAX_CONNECTIONS)."""
+"""Most of these shards on one GPU: CUDA runs so many streams at once by default (CUDA_DEVICE_MAX_CONNECTIONS)."""
 THIS_PROCESS = secrets.token_hex(8)
 """A random name of this process. Containers of one machine may share host names and process ids."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a mailbox."""
+    """The address of GPU memory that other processes of the machine can open."""
 
     machine: str
-    """The machine of the mailbox; see `machine_id`."""
+    """The machine; see `machine_id`."""
     process: str
-    """The process of the mailbox; see THIS_PROCESS."""
+    """The process that allocated the memory; see THIS_PROCESS."""
     pointer: int
     """Address in that process."""
     handle: bytes
@@ -50,7 +47,7 @@ class Address:
 
 
 def machine_id() -> str:
-    """Host name and boot id of this machine. The boot id distinguishes hosts with the same name."""
+    """Host name of this machine, and its boot id, if known, which distinguishes hosts with the same name."""
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
         return f"{socket.gethostname()} {boot.read().strip()}"
     return socket.gethostname()
@@ -67,7 +64,7 @@ class ShardSums(SizedArrays):
     triangles: int
     """Number of triangles removed."""
     fingerprint: int
-    """Sum of hashes of removed edges mod 2^64: the high end adds, the low end subtracts."""
+    """Sum of hashes of removed edges mod 2^64: the high end's shard adds, the low end's subtracts."""
     sent: int
     """Number of messages sent."""
     received: int
@@ -79,9 +76,9 @@ class ShardSums(SizedArrays):
     grants: int
     """Number of grants sent."""
     faults: int
-    """Number of messages and edges that do not fit the shard's halves; 0 unless there is a bug."""
+    """Number of halves that were missing or in a wrong role, and of events without room; 0 unless there is a bug."""
     spent: tuple[int, ...]
-    """Nanoseconds spent on scanning halves, writing, meeting, receiving and removing, if the kernel measures them."""
+    """Nanoseconds of scanning halves, writing, meeting, receiving and removing, if the kernel measures them."""
 
     @classmethod
     def of(cls, words: NDArray[np.uint64]) -> ShardSums:

@@ -28,15 +28,15 @@ MAX_LOCAL_VERTICES = 2**31 - 1
 GONE = -(2**30)
 """`count` of an edge that was removed in an earlier round."""
 UNCOUNTED = 2**31 - 1
-"""Count of an edge that a filter must not remove, however many of its triangles go."""
+"""Count of an edge that a filter must not remove, however many triangles it loses."""
 MAX_TRIANGLES = 2**28 - 1
-"""Most triangles of one edge: shards on CPUs mark removed edges by smaller counts (cpu/shards/half_counts.py)."""
+"""Most triangles of one edge: half counts of live edges in shards on CPUs are > -2^28 (cpu/shards/half_counts.py)."""
 MAX_TRIANGLES_ON_GPU = 2**27 - 1
-"""The same on a GPU, where a removed edge that loses as many keeps its range below zero (cascade.cuh), and a shard's
-half has as many values (shards/count.cuh).
+"""The same on a GPU: each range of counts of removed edges has 2^27 values (cuda/cascade.cuh), and the count of a half
+is in [-2^27, 2^27) (cuda/shards/count.cuh).
 """
 KEY_BITS = 32
-"""The key of an edge in an order of peeling is its level, shifted left by this number of bits, plus its time."""
+"""The key of an edge in an order of peeling is (level << KEY_BITS) + time. The time is its place within the level."""
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
@@ -47,8 +47,7 @@ AnyArray = NDArray[Any]
 class Adjacency(SizedArrays):
     """Both directions of a subgraph's edges, as a row for each vertex, ascending by neighbour.
 
-    The row of vertex v is `begin[v] … begin[v] + length[v]`. Rows need not be adjacent, so a compacted copy keeps the
-    vertex numbers.
+    The row of vertex v is [begin[v], begin[v] + length[v]). There may be gaps between rows.
     """
 
     begin: LongArray
@@ -85,9 +84,9 @@ class Topology(SizedArrays):
 
 @dataclass(frozen=True)
 class Nested(SizedArrays):
-    """The connected components of {edges of level ≥ k} for all k, each set of edges once, and how they are nested.
+    """The connected components of {edges of level ≥ k} for all k, and how they are nested.
 
-    The level of a component is the highest k for which its edges are a component. Components are numbered by descending
+    Components with the same edges are one, whose level is the highest such k. Components are numbered by descending
     level, then by least vertex, so each has a lower number than the component that contains it.
     """
 
@@ -107,10 +106,10 @@ class Nested(SizedArrays):
 
 
 class PeelingStart(NamedTuple):
-    """Where a peeling starts: at a level with all edges, or where another peeling has ended."""
+    """Where a peeling starts: at a level with all edges, or where an earlier peeling has ended."""
 
     low: IntArray | None = None
-    """[edges] λ of the edges that the other one has removed; None if there is none."""
+    """[edges] λ of the edges that the earlier peeling has removed; None if there is no earlier peeling."""
     level: int = 0
     """The first level to peel."""
     levels: int = 0
@@ -125,32 +124,32 @@ ALONG = {"": 0, "add": 1, "multiply": 2}
 
 
 class Extreme(NamedTuple):
-    """Which of the values of a row is its best: the smallest or the largest one, as their edges have changed them."""
+    """Which value of a row is the best, after edges have changed the values: the smallest or the largest."""
 
     largest: bool = False
     along: str = ""
     """"", "add" or "multiply": how the weight of an edge changes its value; see ALONG."""
 
     def worst(self, kind: np.dtype[Any]) -> Any:
-        """The worst value of a type, which stands for no value."""
+        """The worst value of the type `kind`, which stands for no value."""
         if kind.kind == "f":
             return kind.type(-np.inf if self.largest else np.inf)
         return kind.type(np.iinfo(kind).min if self.largest else np.iinfo(kind).max)
 
 
 class Received(NamedTuple):
-    """The best value that each row has received and its source, which pushes replace by better ones."""
+    """The best value that each row has received, and its source. A push replaces them by better ones, in place."""
 
     value: NDArray[Any]
     """[rows] the worst value of the type for a row that has received none."""
     source: IntArray | None
     """[rows] -1 for a row that has received none; None if sources are not wanted."""
     bound: NDArray[Any] | None = None
-    """[rows] what a value must be better than, of the type of the values; None for no bound."""
+    """[rows] a row receives only better values than this, which has the type of the values; None for no bound."""
 
 
 class RankState(NamedTuple):
-    """PageRank's state between supersteps. All are float64 [vertices]."""
+    """PageRank's state between supersteps. All arrays are float64 [vertices]."""
 
     rank: NDArray[np.float64]
     degree: NDArray[np.float64]
@@ -158,7 +157,7 @@ class RankState(NamedTuple):
     moved: NDArray[np.float64]
     """How much the last superstep changed each rank."""
     shares: NDArray[np.float64]
-    """The ranks over the degrees: what vertices send along each edge."""
+    """The ranks divided by the degrees: what a vertex sends along each of its edges."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,8 @@ class InRows(SizedArrays):
     """[entries] weights of the edges; None for edges without weights."""
 
     lasting: object | None = None
-    """An object that outlives these rows, with the same row lengths, such as their chunk; None for the rows themselves.
-    Gathers keep with it what depends on row lengths alone.
+    """The key under which gathers cache what depends on row lengths alone: an object that outlives these rows and has
+    the same row lengths, such as their chunk. None for the rows themselves.
     """
 
     def __len__(self) -> int:
@@ -184,7 +183,7 @@ class InRows(SizedArrays):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """The weights, or an empty array for edges without weights: what compiled code takes."""
+        """The weights, or an empty array for edges without weights, as compiled code expects."""
         return np.zeros(0) if self.weight is None else self.weight
 
     @property

@@ -1,7 +1,7 @@
-"""PageRank with uniform restarts over a whole graph, a superstep in one pass over its rows.
+"""PageRank with uniform restarts over a whole graph. A superstep is one pass over its rows.
 
-The sums over rows and the arithmetic are those of supersteps, in the same order. Only the total change of ranks is
-summed with rounding, and without rounding where the end depends on it.
+The arithmetic is that of supersteps of gathers, in the same order, so ranks have the same bits. The total change of
+ranks is summed with rounding, except where the decision to stop depends on it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ NEAR = 16
 
 
 class Supersteps(Protocol):
-    """Ranks, at first equal, and what supersteps need. The array type selects `cpu.programs.pagerank` or
-    `gpu.programs.pagerank`.
+    """Ranks, equal at first, and the arrays of supersteps. In `cpu.programs.pagerank` and `gpu.programs.pagerank`.
 
-    It is made from rows and `degree` [vertices], numbers of out-edges.
+    Made from the rows and `degree` [vertices], numbers of out-edges.
     """
 
     rank: NDArray[np.float64]
     """[vertices]"""
     earlier: NDArray[np.float64]
-    """[vertices] the ranks before a superstep that kept them."""
+    """[vertices] the ranks before the last superstep, if it had `keep`."""
 
     def advance(self, damping: float, restarts: float, keep: bool) -> Any:
-        """Make each rank `damping` times the ranks over degrees that it receives, plus `restarts`, in place unless
+        """Make each rank `damping` times the sum of rank / degree over its sources, plus `restarts`; in place unless
         `keep`. Returns the total change, rounded; float() of it may wait for a GPU.
         """
 
@@ -57,12 +56,12 @@ def ranks(
     total: Callable[[NDArray[np.float64]], float],
     keep: bool = False,
 ) -> tuple[NDArray[np.float64], int, float]:
-    """([vertices] ranks, supersteps, the total change in the last one) from equal ranks.
+    """(ranks [vertices], number of supersteps, total change in the last one), from equal ranks.
 
-    `rows` and `degree` [vertices] are the in-edges and the numbers of out-edges of all vertices, at least one. Ends
-    after `steps` supersteps, or without them once ranks change by less than `tolerance` in total. `total` sums without
-    rounding. Ranks are replaced in place until the change is near the tolerance, unless `keep` says to keep the earlier
-    ones: the exact change needs both. If the change falls below the tolerance too suddenly, all is done again.
+    `rows` and `degree` [vertices] are the in-edges and the numbers of out-edges of all vertices, at least one. Stops
+    after `steps` supersteps; if `steps` is None, once ranks change by less than `tolerance` in total. `total` sums
+    without rounding. The exact change needs the ranks before the superstep too. They are kept with `keep`, or when the
+    change is near the tolerance. If it falls below without having been near, all supersteps are repeated with `keep`.
     """
     count, run = rows.rows, _twin(rows, degree)
     ends = degree == 0
@@ -78,7 +77,7 @@ def ranks(
             if moved < tolerance:
                 break
         kept = keep or done + 1 == steps or (steps is None and moved < NEAR * tolerance)
-        # Without edges all have the same rank, so the sum of their ranks is a product.
+        # All vertices without edges have the same rank, so the sum of their ranks is a product.
         dangling = float(alone * Fraction(rank_alone)) if sinks is None else total(run.rank[sinks])
         restarts = (1 - damping + damping * dangling) * (1 / count)
         change = run.advance(damping, restarts, kept)

@@ -3,15 +3,15 @@
 `cached_njit` is Numba's `njit` with this cache instead of Numba's own. Numba keeps the machine code of
 ``njit(cache=True)`` beside the source file and checks that file alone: a new checkout compiles everything again, and an
 edit of a kernel that another file calls is not noticed. This cache keeps the code in the user's cache folder, under a
-hash of all sources of the kernels: the same sources hit at any path, and any edit misses.
+hash of all Python sources of the kernels: the same sources hit at any path, and any edit misses.
 
 The folder is ``EDGEMILL_CACHE_DIR``, else ``XDG_CACHE_HOME/edgemill``, else ``~/.cache/edgemill``. If the user sets
 ``NUMBA_CACHE_DIR`` or ``NUMBA_CACHE_LOCATOR_CLASSES``, or if the folder cannot be written, Numba chooses the folder as
-it does for any function. An environment may contain compiled kernels, as the container images and wheels for one
-version of Python do: ``sys.prefix/share/edgemill`` is read first and never written, so root can own it. Numba stores
-the processor and its features with each signature, so code for another processor is not used. What is compiled ahead is
-for all processors with the instructions of `PORTABLE`; processors without them compile their own code, and so does
-every processor that the user names (``NUMBA_CPU_NAME``).
+it does for any function. An environment may contain kernels that were compiled ahead, as the container images and
+wheels for one version of Python do: ``sys.prefix/share/edgemill`` is read first and never written, so root can own it.
+Numba stores the processor and its features with each signature, so code for another processor is not used. Kernels
+compiled ahead run on all processors with the instructions of `PORTABLE`. Other processors compile their own code, and
+so does every processor if the user sets ``NUMBA_CPU_NAME`` or ``NUMBA_CPU_FEATURES``.
 
 Why this subclasses Numba's private cache classes: Numba has no public interface for a cache. ``NUMBA_CACHE_DIR`` still
 names files by the path and the time of the source and applies to the whole process. A locator class in
@@ -60,8 +60,8 @@ PORTABLE: Mapping[str, tuple[str, frozenset[str]]] = {
     ),
     "aarch64": ("generic", frozenset()),
 }
-"""The processor that kernels are compiled for ahead, by machine, and the features that another needs to run them. Names
-are LLVM's. x86-64-v3 (System V ABI for x86-64, section 3.1.1) are Intel's from 2013 and AMD's from 2015 on.
+"""By machine, the processor for which kernels are compiled ahead, and the features that a processor needs to run them.
+Names are LLVM's. Most Intel processors since 2013 and AMD's since 2015 are x86-64-v3 (System V ABI for x86-64, 3.1.1).
 """
 UNUSED_SECONDS = 30 * 24 * 3600
 """Age at which an unused hash folder is removed. Each process that starts marks its own folder as used."""
@@ -113,7 +113,7 @@ def is_kept() -> bool:
 
 
 def is_marked(part: str) -> bool:
-    """Whether `mark` was called with `part` for the present sources and processor, here or in the environment."""
+    """Whether `part` is marked for the present sources and processor, in the folder of the user or the environment."""
     marks = [Path(place, _mark(part, _processor())) for place in (environment_folder(), folder())]
     if (portable := _portable()) is not None:
         marks.append(environment_folder() / _mark(part, portable))
@@ -122,11 +122,11 @@ def is_marked(part: str) -> bool:
 
 @contextmanager
 def compiling(part: str, wait: bool = True) -> Iterator[bool]:
-    """Call all kernels of `part` within the context, so that they are compiled, or loaded if they are kept; then they
-    are marked. Yields False, and the block is to call none, if another process compiles them and this is not to `wait`.
+    """Within the context the caller calls all kernels of `part`, which compiles or loads them. Then marks the part.
 
-    One process at a time compiles a part for a folder; those that waited load what it kept. The system releases the
-    lock of a process that is killed, and the next one goes on.
+    One process at a time compiles a part for a folder; processes that waited load the kept code. Without `wait`, yields
+    False if another process compiles the part, and the caller must not call its kernels. The system releases the lock
+    of a process that is killed, and the next process goes on.
     """
     with ExitStack() as lock:
         path = None
@@ -145,18 +145,18 @@ def compiling(part: str, wait: bool = True) -> Iterator[bool]:
         yield True
         mark(part)
         if path is not None:
-            path.unlink(missing_ok=True)  # those that wait for it find the mark
+            path.unlink(missing_ok=True)  # processes that wait for the lock find the mark
 
 
 def mark(part: str) -> None:
-    """Note that all kernels of `part` are kept. Does nothing if they are not, or if that is noted already."""
+    """Mark that all kernels of `part` are kept. Does nothing if they are not, or if this is marked already."""
     if is_kept() and not is_marked(part):
         with contextlib.suppress(OSError):
             Path(folder(), _mark(part, _processor())).touch()
 
 
 def _mark(part: str, processor: str) -> str:
-    """The name of a file. Code for one processor is not used on another."""
+    """The name of the file that marks a part, for one processor: code for another is not used."""
     return f"{part}-{processor}.compiled"
 
 
@@ -166,7 +166,7 @@ def _processor() -> str:
 
 
 def _portable() -> str | None:
-    """The processor of `PORTABLE` whose code this one runs. None if it lacks a feature, or if the user names one."""
+    """The processor of `PORTABLE`, if this one runs its code. None if the user has chosen a processor or features."""
     name, needed = PORTABLE.get(platform.machine(), (None, frozenset()))
     if numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None:
         return None
@@ -234,16 +234,16 @@ class ContentLocator(caching._CacheLocator):  # type: ignore[misc]
 
 
 class TemporaryLocator(ContentLocator):
-    """A temporary folder, the last choice: Numba refuses to define a cached kernel without a folder to write to."""
+    """The last choice, a temporary folder: Numba refuses to define a cached kernel without a writable folder."""
 
     def _choose_path(self) -> Path:
         return Path(_temporary_folder().name)
 
 
 class KernelFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
-    """The index and the data files of one kernel. Reads the environment's first, then those of the user's folder.
+    """The index and the data files of one kernel. Reads the environment's files first, then those in the user's folder.
 
-    New files go to the user's folder, under a unique name for each signature. Numba's own names count 1, 2, …, so two
+    New files go to the user's folder, under a unique name for each signature. Numba numbers its files from 1, so two
     processes that save different signatures at the same time may both write file 1, and the index then maps one
     signature to the code of the other. With unique names a race costs at most one compilation.
     """
@@ -264,7 +264,7 @@ class KernelFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
 
 
 def _portable_key(key: object) -> object | None:
-    """The key of the same signature of the same kernel for the processor `_portable`; None if there is none."""
+    """The same key for the processor `_portable`; None if there is no such processor."""
     match key, _portable():
         case (signature, (triple, _, _), code), str(processor):
             return signature, (triple, processor, ""), code
@@ -272,7 +272,7 @@ def _portable_key(key: object) -> object | None:
 
 
 class KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Serialisation as in Numba. Tries this project's locator, then Numba's, then a temporary folder."""
+    """Numba's serialisation of kernels. Tries this project's locator, then Numba's, then a temporary folder."""
 
     _locator_classes = (ContentLocator, *caching.CacheImpl._locator_classes, TemporaryLocator)
 
@@ -280,8 +280,8 @@ class KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
 class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The cache of one kernel. Loads a compiled kernel without initialising Numba's compiler.
 
-    Numba initialises everything that it could compile before it looks into its files, which takes longer than loading
-    every kernel of a run. Running machine code needs only Numba's runtime.
+    Numba initialises its compiler before it reads its cache, which takes longer than loading every kernel of a run.
+    Running machine code needs only Numba's runtime.
     """
 
     _impl_class = KernelCacheImpl
@@ -315,10 +315,10 @@ def _module(file: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _fingerprint() -> str:
-    """Hash of the sources, versions and switches that determine the machine code. Numba adds processor, signature.
+    """Hash of the sources, versions and switches that determine the machine code. Numba adds processor and signature.
 
-    Releases of one minor version of Python have the same bytecode and interface, and Numba asks for no more of NumPy's
-    version than its minor one. So kernels that are compiled ahead serve all of them.
+    Of Python and NumPy only the minor version counts: its releases have the same bytecode and interfaces, so kernels
+    compiled ahead serve all of them.
     """
     whole = hashlib.sha256()
     for part in (sys.implementation.cache_tag, *_compiler()):

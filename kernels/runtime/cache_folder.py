@@ -1,4 +1,4 @@
-"""The folder for compiled kernels: the user's, with a folder for each state of the sources. Does not load Numba."""
+"""The folders for compiled kernels, of the user and of the environment. Does not load Numba."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KERNELS = Path(__file__).resolve().parent.parent
 
 
 def home() -> Path:
-    """The folder of the folders; `cache` tells which it is. It may not exist yet.
+    """The user's folder, which has a folder for each hash of the sources; see `cache`. It may not exist yet.
 
     Raises RuntimeError if neither the environment nor the system names a home folder.
     """
@@ -27,7 +27,7 @@ def home() -> Path:
 
 
 def environment() -> Path:
-    """The folder of the folders that were compiled into this environment, which is read first. It may not exist."""
+    """As `home`, for kernels that were compiled into this environment, which are read first. It may not exist."""
     return Path(sys.prefix) / "share" / "edgemill" / "kernels"
 
 

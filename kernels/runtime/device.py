@@ -82,12 +82,12 @@ def device() -> Device:
 
 
 class _Cuda:
-    """Whether CUDA is set up in this process, or was in the one that it was forked from: no child can use it then."""
+    """Whether CUDA is set up in this process, or was set up before its fork: then it cannot use CUDA."""
 
     is_set_up = was_set_up = False
 
     def after_fork(self) -> None:
-        """In a child process."""
+        """Called in a child process."""
         if self.is_set_up:
             self.is_set_up, self.was_set_up = False, True
             device.cache_clear()
@@ -103,15 +103,15 @@ def import_operators() -> None:
 
 
 def start_context() -> None:
-    """Start to set up the first GPU for this process, in a thread, while this one imports modules.
+    """Start a thread that sets up the first GPU for this process, while the caller imports modules.
 
-    CUDA takes a quarter of a second for it. Does nothing without a GPU; `device` says what is missing.
+    This takes a quarter of a second. Does nothing without a GPU; `device` says what is missing.
     """
     threading.Thread(target=_retain_context, name="edgemill-gpu", daemon=True).start()
 
 
 def _retain_context() -> None:
-    """Create the context that CUDA's runtime, and so CuPy, uses on the first device."""
+    """Create the primary context of the first device, which CUDA's runtime and CuPy use."""
     with suppress(OSError):
         driver = ctypes.CDLL("libcuda.so.1")
         first, context = ctypes.c_int(0), ctypes.c_void_p()
@@ -185,7 +185,7 @@ def synchronize() -> None:
 
 
 def free_bytes() -> int:
-    """Bytes that arrays can still take on the GPU: free, or unused in the pool of this thread's arrays."""
+    """Bytes that arrays can still take on the GPU: free on the device, or unused in CuPy's default pool."""
     from ..gpu.arrays.transfer import free_bytes
 
     return free_bytes()
@@ -194,7 +194,7 @@ def free_bytes() -> int:
 def pooled_memory() -> AbstractContextManager[None]:
     """Within the context this thread's GPU arrays come from a memory pool; see `gpu.runtime.memory`.
 
-    Does nothing in a process that has not called `device`, or that has no GPU.
+    Does nothing in a process that has no GPU or has not called `device`.
     """
     if not _has_gpu():
         return nullcontext()

@@ -1,4 +1,4 @@
-"""Kernels in parts, which several processes compile side by side.
+"""Compilation of kernels in parts, by several processes at the same time.
 
 Numba compiles in one thread of a process at a time, so threads would not help.
 """
@@ -19,12 +19,12 @@ from .. import cpu
 from . import cache
 
 _calling = threading.Lock()
-"""One thread calls parts at a time, so that it can tell what it compiled."""
+"""One thread at a time calls parts, so that it can count the kernels that it compiles."""
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What it took to have kernels ready."""
+    """The cost of compiling or loading kernels."""
 
     compiled: int
     """Kernels that were compiled. The others came from the cache or had been loaded before."""
@@ -33,29 +33,27 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class Parts:
-    """Kernels in parts, each of which a process can compile alone."""
+    """Parts of kernels. A process can compile each part alone."""
 
     module: str
     """The module that calls `compile_named` if it is run."""
     calls: Mapping[str, Callable[[], None]]
-    """Small calls of all kernels of a part, by its name."""
+    """Functions that call all kernels of a part on small inputs, by the part's name."""
     seconds: Mapping[str, float]
-    """About what each part takes to compile."""
+    """Approximate seconds that each part takes to compile."""
     _called: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    """Parts that this process has called. A small run would spend a tenth of its time on calls of kernels that an
-    earlier run of the process has loaded.
-    """
+    """Parts that this process has called. Further calls would take a tenth of the time of a small run."""
 
     def load(self, names: Sequence[str], processes: int = 1, here: bool = True) -> WarmUp:
-        """Call the kernels of some parts. Up to `processes` processes compile side by side those that a cache does not
-        have yet, this process among them if `here`.
+        """Call the kernels of some parts. Up to `processes` processes compile the parts that no cache has yet, this
+        process among them if `here`.
         """
         start, compiled = time.perf_counter(), 0
         names = [name for name in names if name not in self._called]
         missing = [name for name in names if not cache.is_marked(name)] if processes > 1 and cache.is_kept() else []
         if len(missing) > here:
             compiled = self._compile(missing, processes, here)
-        compiled += self._call(names)  # also those that others have compiled: now they are loaded
+        compiled += self._call(names)  # loads the parts that other processes have compiled
         return WarmUp(compiled, time.perf_counter() - start)
 
     def compile_named(self) -> None:
@@ -65,8 +63,8 @@ class Parts:
     def _compile(self, names: Sequence[str], processes: int, here: bool) -> int:
         """Compile parts in other processes, and in this one if `here`. Returns the number of compiled kernels.
 
-        This process has the longest share, since others take time to start. What another process fails to compile, this
-        one compiles later.
+        This process takes the longest share, since others take time to start. Parts that another process fails to
+        compile are compiled here later.
         """
         shares: list[list[str]] = [[] for _ in range(min(processes, len(names)))]
         for name in sorted(names, key=self.seconds.__getitem__, reverse=True):
@@ -87,9 +85,9 @@ class Parts:
         return sum(self.seconds[name] for name in names)
 
     def _call(self, names: Sequence[str]) -> int:
-        """Call the kernels of some parts. Returns the number of kernels that this compiled.
+        """Call the kernels of some parts. Returns the number of kernels that this process compiled.
 
-        Parts that another process compiles at present come last, so that processes share the work.
+        Parts that another process is compiling come last, so that processes share the work.
         """
         if not names:
             return 0
@@ -111,6 +109,6 @@ class Parts:
 def _compiled() -> int:
     """Number of kernels that this process has compiled."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(f"{cpu.__name__}.")]
-    # By identity: some modules import kernels of others.
+    # By identity, as some modules import kernels of others.
     found: dict[int, Any] = {id(k): k for module in modules for k in vars(module).values() if hasattr(k, "stats")}
     return sum(sum(k.stats.cache_misses.values()) for k in found.values())

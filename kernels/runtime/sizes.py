@@ -1,4 +1,4 @@
-"""Memory of arrays: the size of dataclasses of arrays, and the allocation of large arrays that are rarely read.
+"""Memory of arrays: the size of dataclasses of arrays, and the interface of allocators of large arrays.
 
 Dask asks for the size before it assigns tasks, moves or spills results.
 """
@@ -22,7 +22,7 @@ class Allocator(Protocol):
         ...
 
     def advise_random(self, array: NDArray[Any]) -> None:
-        """Announce that an array of this allocator is read in random order from now on."""
+        """Tell the system that an array of this allocator is read in random order from now on."""
         ...
 
 
@@ -58,7 +58,7 @@ class SizedArrays:
 
 
 def _parts(values: Iterable[Any]) -> Iterator[Any]:
-    """The values, with those of mappings and of dataclasses of arrays in their place."""
+    """The values. Mappings and dataclasses of arrays are replaced by their own values."""
     for value in values:
         if isinstance(value, Mapping):
             yield from _parts(value.values())
@@ -74,7 +74,7 @@ def _size(value: Any) -> int:
 
 
 def on_device(value: Any) -> bool:
-    """Whether a result of a task has an array in a GPU's memory. Looks into dataclasses of arrays and collections."""
+    """Whether a value has an array in a GPU's memory. Looks into mappings, lists, tuples and dataclasses of arrays."""
     if isinstance(value, Mapping):
         return any(map(on_device, value.values()))
     if isinstance(value, list | tuple):

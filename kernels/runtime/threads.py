@@ -1,10 +1,10 @@
 """The number of threads of a kernel, and the lock that one of Numba's threading layers needs.
 
 Numba runs parallel loops on one of three layers: TBB, OpenMP or its own work queue. With the first two, several Python
-threads can run kernels at the same time. The work queue is the only layer on a machine without libgomp and libtbb (slim
-container images), and it aborts the process in that case. There :func:`kernel_threads` admits one Python thread at a
-time: correct, but slower. Installing libgomp is better (``apt-get install libgomp1``). The ``tbb`` package on PyPI does
-not help: Numba does not find its library in a virtual environment without ``LD_LIBRARY_PATH``.
+threads can run kernels at the same time. The work queue then aborts the process. It is the only layer on a machine
+without libgomp and libtbb (slim container images). There :func:`kernel_threads` admits one Python thread at a time,
+which is slower, so install libgomp (``apt-get install libgomp1``). The ``tbb`` package on PyPI does not help: Numba
+does not find its library in a virtual environment without ``LD_LIBRARY_PATH``.
 """
 
 from __future__ import annotations
@@ -20,23 +20,20 @@ from pathlib import Path
 
 _work_queue_lock = threading.RLock()
 _of_thread = threading.local()
-"""`wanted`: threads for the kernels of a Python thread, for when Numba is loaded."""
+"""`wanted`: number of threads for the kernels of this Python thread, which is set when Numba is loaded."""
 _loaded = threading.Event()
-"""Set once Numba is loaded."""
+"""Set once a module of kernels has loaded Numba."""
 
 
 SPINS, SPINNING_CORES = 1000, 8
-"""How often an idle OpenMP thread of libgomp looks for work before it sleeps, about a microsecond, with so many cores.
-
-On 16 quiet cores λ of R-MAT 18 and 20 took 0.87 to 0.89 of the time without spinning, and SSSP on cnr-2000 0.78. On two
-cores with a load of 5 it took 1.25 to 1.44 times as long.
+"""Times that an idle thread of libgomp checks for work before it sleeps (about 1 µs), on machines with at least so many
+cores. Saves a tenth of the time of λ on 16 idle cores, and loses more on few busy cores (docs/engineering/cpus.md).
 """
 
 
 MOST_FOR_KERNELS = 48
-"""Most threads of a kernel that nobody asked for. With all 64 cores of a virtual machine a parallel loop without work
-took 0.4 ms, since some thread always waited for a core; with 48 it took 0.02 ms. Peeling runs thousands of loops, and
-R-MAT 22 gained nothing from more than 32 threads.
+"""Most threads of a kernel by default. With 64 on 64 cores a parallel loop takes 20 times as long to start and end, as
+some thread always waits for a core (docs/engineering/cpus.md).
 """
 
 
@@ -51,11 +48,11 @@ def most_threads() -> int:
 
 
 def set_passive_waiting() -> None:
-    """Make idle OpenMP threads sleep soon; by default they spin for long on cores that other kernels could use.
+    """Make idle OpenMP threads sleep soon. By default they spin for long on cores that other kernels could use.
 
     Does not change an ``OMP_WAIT_POLICY`` or a ``GOMP_SPINCOUNT`` that the user has set. Call this before the first
-    parallel kernel. libgomp reads the variables once, when it is loaded, which is done here. They are removed
-    afterwards: other code of this process, and processes that it starts, do not see them.
+    parallel kernel. It sets these variables, loads libgomp, which reads them at that time only, and removes them. Other
+    code of this process, and processes that it starts later, do not see them.
     """
     if "OMP_WAIT_POLICY" in os.environ:
         return
@@ -96,9 +93,9 @@ def kernel_threads(count: int, later: bool = False) -> Iterator[int]:
     number is restored at the end. With the work queue the context holds a lock, so only call kernels within it, and do
     not wait for other threads.
 
-    With `later` Numba, which takes long to import, is not loaded for this. If this Python thread loads it within the
-    context, the number is set then. If another one does, kernels use as many threads as the machine has cores until the
-    context ends.
+    With `later`, does not load Numba, which takes long to import, if its layer will be OpenMP. If this Python thread
+    loads it within the context, the number is set then. If another Python thread does, kernels of this thread use
+    ``NUMBA_NUM_THREADS`` threads until the context ends.
     """
     if later and not _loaded.is_set() and _has_openmp():
         before, _of_thread.wanted = getattr(_of_thread, "wanted", None), count
@@ -121,7 +118,7 @@ def kernel_threads(count: int, later: bool = False) -> Iterator[int]:
 
 
 def numba_is_loaded() -> None:
-    """Set the number of threads that `kernel_threads` left for later. The module that defines kernels calls it."""
+    """Set the number of threads that `kernel_threads` has deferred. Called by `cache`, which CPU kernels import."""
     _loaded.set()
     if getattr(_of_thread, "wanted", None) is not None:
         _set_wanted()
@@ -146,7 +143,7 @@ def _allowed(count: int) -> int:
 
 
 def _has_openmp() -> bool:
-    """Whether Numba will find OpenMP, so that kernels need no lock. False if its configuration may name a layer."""
+    """Whether Numba will find OpenMP, so that kernels need no lock. False if Numba's settings may name a layer."""
     if any(name.startswith("NUMBA_THREADING_LAYER") for name in os.environ) or Path(".numba_config.yaml").exists():
         return False
     return _load_openmp()
@@ -154,7 +151,7 @@ def _has_openmp() -> bool:
 
 @cache
 def _load_openmp() -> bool:
-    """Load GNU's OpenMP, the library that Numba takes. Tells whether the machine has it."""
+    """Load GNU's OpenMP library, which Numba uses. Returns False if the machine does not have it."""
     try:
         ctypes.CDLL("libgomp.so.1")
     except OSError:
@@ -163,19 +160,19 @@ def _load_openmp() -> bool:
 
 
 class _Fork:
-    """What this process lost when it was forked."""
+    """Whether this process lost the threads of its kernels when it was forked."""
 
     lost = False
 
     def happened(self) -> None:
-        """In a child process: note whether the parent's kernels ran in threads of OpenMP.
+        """Called in a child process: record whether the parent's kernels ran in threads of OpenMP.
 
-        Numba then ends the process at the next parallel kernel. Its other layers start new threads.
+        If so, Numba ends the process at the next parallel kernel. Its other layers start new threads.
         """
         global _work_queue_lock
-        _work_queue_lock = threading.RLock()  # a thread that is not here may have held it
+        _work_queue_lock = threading.RLock()  # a thread of the parent may have held it
         numba = sys.modules.get("numba")
-        with suppress(AttributeError, ValueError):  # it is not there, or no parallel kernel has run
+        with suppress(AttributeError, ValueError):  # Numba is not loaded, or no parallel kernel has run
             self.lost = self.lost or numba.threading_layer() == "omp"  # type: ignore[union-attr]
 
 
@@ -184,5 +181,5 @@ os.register_at_fork(after_in_child=_fork.happened)
 
 
 def lost_by_fork() -> bool:
-    """Whether kernels cannot run in this process, as it was forked from one in which they ran in threads of OpenMP."""
+    """Whether this process cannot run kernels, as it was forked from one that ran kernels in threads of OpenMP."""
     return _fork.lost

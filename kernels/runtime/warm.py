@@ -1,6 +1,6 @@
-"""Compile every kernel of a run, or load it from the cache, before a stage's time is measured.
+"""Compile the kernels of a run, or load them from the cache, before a stage's time is measured.
 
-Kernels are compiled in parts: small calls of all of them, each about as long to compile.
+Kernels are compiled in parts: a part calls a few kernels on small inputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _warm_hashes() -> None:
 
 
 def _warm_forest() -> None:
-    """With `_warm_join` and `_warm_components`, what finds the components of many edges."""
+    """With `_warm_join` and `_warm_components`, the kernels that find the components of many edges."""
     one = np.ones(1, np.int32)
     mark_forest(one, one, one, 2)
 
@@ -47,7 +47,7 @@ def _warm_components() -> None:
 
 
 def _warm_join() -> None:
-    """What joins the components that buckets have found."""
+    """Kernels that join the components that buckets have found."""
     one = np.ones(1, np.int32)
     parent = cpu.nest(one, one, one, 2).parent
     subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
@@ -74,7 +74,7 @@ def _warm_pairs() -> None:
 
 
 def _warm_digits() -> None:
-    """What sorts and marks the edges of large graphs."""
+    """Kernels that sort and mark the edges of large graphs."""
     many = np.arange(MANY, dtype=np.int32)
     set_to(many.copy(), by_key(many, many, MANY), 1)
     set_to(many.astype(np.int8), many, 1)
@@ -133,7 +133,7 @@ def _warm_lower() -> None:
 
 
 def _warm_live() -> None:
-    """With `_warm_scan`, what a peeling does between cascades."""
+    """With `_warm_scan`, the kernels of a peeling between cascades."""
     topology, _, _ = _triangle()
     LiveRows(topology, _triangle_rows(), np.array([REMOVED, 0, 0], np.int8), 3).remove(np.zeros(1, np.int32), 2)
 
@@ -146,7 +146,7 @@ def _warm_scan() -> None:
 
 
 def _warm_recording() -> None:
-    """What a peeling calls that records its order for updates."""
+    """Kernels of a peeling that records its order for updates."""
     RecordedPeeling(_triangle()[0], np.ones(3, np.int32)).advance()
 
 
@@ -159,7 +159,7 @@ def _warm_compact() -> None:
 
 
 def _warm_filter() -> None:
-    """What removes the edges below a threshold by shares, and peels a band."""
+    """Kernels that remove the edges below a threshold by shares, and peel a band."""
     topology, _, _ = _triangle()
     part = Filtering(topology, np.ones(3, np.int32), _triangle_rows())
     part.survey(0)
@@ -188,14 +188,14 @@ def _warm_shards() -> None:
 
 def _warm_third_vertex() -> None:
     """Supports by shards, of a triangle whose edges come in two runs."""
-    from ..cpu.shards.cut import Cut  # needed with shards alone
+    from ..cpu.shards.cut import Cut  # only needed with shards
 
     low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
     runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
     merged = cpu.merge_rows(low, high, runs, 3)
     cpu.to_merged_order(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
     frozen = low.copy()
-    frozen.flags.writeable = False  # arrays from another worker cannot be written to: another type to the compiler
+    frozen.flags.writeable = False  # arrays from other workers are read-only: another type to the compiler
     for ends in (low, frozen):
         Cut(3, 1).classes(ends)
     rows = cpu.third_vertex_rows(merged, Cut(3, 1), 0, 1)
@@ -258,7 +258,7 @@ SECONDS: Mapping[str, float] = {
     "text": 2.1,
     "triangles": 0.9,
 }
-"""About what each part takes to compile."""
+"""Approximate seconds that each part takes to compile."""
 
 _ALWAYS = "join", "forest", "components", "pairs", "rows", "triangles", "members", "digits"
 _REMOVAL = "peel", "lower", "live", "scan", "adjacency", "compact"
@@ -270,7 +270,7 @@ _BY_METHOD: Mapping[str, Sequence[str]] = {
 _BANDS = "filter", "changes"
 _MANY = "gather", "scatter", "groups", "runs", "order"
 _TEXT = "text", "hashes", "forest", "components"
-"""Parts by what needs them, besides the method."""
+"""Parts that depend on more than the method; see `parts_for`."""
 
 BY_STAGE: Mapping[str, frozenset[str]] = {
     "read": frozenset({"gather", "text", "hashes"}),
@@ -286,8 +286,8 @@ def parts_for(
 ) -> list[str]:
     """The parts of the kernels for CPUs that `method` (peel, band or fixpoint) uses with `partitions` partitions.
 
-    With `many` also those for graphs of `MANY` edges or more, with `text` those for strings, with `bands` those that
-    several workers use, each of which holds a copy, with `records` those that record the order of peeling for updates.
+    Adds parts for graphs of `MANY` edges or more with `many`, for strings with `text`, for several workers with a copy
+    of the graph each with `bands`, and for recording the order of peeling for updates with `records`.
     """
     parts = [*_BY_METHOD[method], *_ALWAYS, *(_MANY if many else ())]
     parts += [part for part in _BANDS if bands and part not in parts]
@@ -310,12 +310,11 @@ def warm(
     bands: bool = False,
     records: bool = False,
 ) -> WarmUp:
-    """Call each kernel that `method` uses with `partitions` partitions, on one triangle; see `parts_for`.
+    """Call each kernel that `method` uses with `partitions` partitions, on small inputs; see `parts_for`.
 
-    A run on GPUs sorts and joins components on the CPU, and numbers strings there, so with `on_gpu` these kernels are
-    called. The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's cache
-    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. Up to `processes` processes compile side by side what a cache
-    does not have yet.
+    With `on_gpu`, calls the CPU's kernels of a run on GPUs, which sort and join components and number strings. Then
+    compiles the GPU's kernels that are chosen by the shape of the graph, or loads them from CuPy's cache
+    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. Up to `processes` processes compile what no cache has yet.
     """
     if not on_gpu:
         return load_parts(parts_for(method, partitions, text, many, bands, records), processes)
@@ -330,7 +329,7 @@ def warm(
 
 @contextmanager
 def _compiling_for_gpu(processes: int, shards: bool) -> Iterator[None]:
-    """Other processes compile the operations of CuPy meanwhile, if none has done so before on this machine."""
+    """Within the context other processes compile CuPy's operations, unless this was done on this machine before."""
     from ..gpu.compiling import first_run as others
 
     what = f"operations{' of shards' * shards}"
