@@ -16,8 +16,8 @@ from distributed import Client, as_completed, fire_and_forget
 from ...tasks.device import MemorySpace
 from ...tasks.errors import ClusterLost, StateLost
 from .execution import GPU as GPU
-from .execution import RESULTS_TOGETHER, Execution, together
 from .execution import Capacity as Capacity
+from .execution import Execution, together
 from .session import Future as Future
 from .session import Session
 from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
@@ -81,6 +81,11 @@ class Engine:
     def shares_memory(self) -> bool:
         """Whether all tasks run in this process, so that results are handed over without a copy."""
         return self.execution.capacity.in_process
+
+    @property
+    def results_together(self) -> int:
+        """Most results of one worker from which one task takes parts."""
+        return self.execution.results_together
 
     @property
     def partition_workers(self) -> list[int] | None:
@@ -231,7 +236,7 @@ class Engine:
         # Under the name of the tasks: if Dask meets the name of a group of tasks again after it forgot the group, it
         # never forgets that group again.
         name = key_split(futures[0].key) if futures else "peek"
-        groups = [[place] for place in range(len(futures))] if at is None else together(at, RESULTS_TOGETHER)
+        groups = [[place] for place in range(len(futures))] if at is None else together(at, self.results_together)
         looks = [(part, [futures[place] for place in own]) for own in groups]
         looked = self.map(name, _parts_of, looks, None if at is None else [at[own[0]] for own in groups], soon=True)
         if stage is not None:

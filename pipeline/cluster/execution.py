@@ -18,8 +18,8 @@ KERNEL_THREADS = "kernel_threads"
 """Resource of Dask workers started here: threads of a kernel, where these are more than tasks run at once."""
 
 RESULTS_TOGETHER = 4
-"""Most results of one worker from which one task takes parts. Four blocks or buckets, or the rows that they send, take
-less memory than reading or merging one of them does.
+"""Most results of one worker from which one task takes parts, where no result is spilled. Four blocks or buckets of
+integers, or the rows that they send, take less memory than reading or merging one of them does.
 """
 
 
@@ -78,6 +78,8 @@ class Execution:
     """Number of partitions that each stay on one worker; None lets the scheduler choose a worker for each task."""
     results_in_files: bool = False
     """Whether workers keep the arrays of results in files, which tasks map."""
+    results_together: int = RESULTS_TOGETHER
+    """Most results of one worker from which one task takes parts. The task keeps them all in memory until it ends."""
     partitions_at_once: int | None = None
     """With results in files: tasks with partitions that a worker runs at once; None for one in each thread."""
 

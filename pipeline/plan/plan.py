@@ -13,7 +13,7 @@ from ...tasks.ingest.packed import has_dense_ids
 from ...tasks.inputs.sources import InputBlock, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
-from ..cluster.execution import Capacity
+from ..cluster.execution import RESULTS_TOGETHER, Capacity
 from ..stages.extracting import extract_tasks, tracks_tasks
 from ..stages.gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
 from ..stages.ingesting import (
@@ -354,6 +354,11 @@ class Plan(PlanFacts):
         return max(0, self.unspilled_bytes - int(FILL * limit)) if limit else 0
 
     @property
+    def results_together(self) -> int:
+        """Most results of one worker from which one task takes parts: one, if workers spill results."""
+        return 1 if self.spilled_bytes else RESULTS_TOGETHER
+
+    @property
     def on_disk(self) -> bool:
         """Whether rows of shards are in files, because they do not fit the workers' memory."""
         limit = self.capacity.memory_bytes
@@ -404,6 +409,7 @@ class Plan(PlanFacts):
             self.capacity.workers,
             self.capacity.threads,
             apart=not self.capacity.in_process,
+            results_together=self.results_together,
             edges=self.edges,
             sorted_groups=self.sorted_groups,
         )

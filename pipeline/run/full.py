@@ -132,6 +132,7 @@ def _with_plan(execution: Execution, plan: Plan) -> Execution:
         memory_advice=remedy(plan),
         pinned_partitions=plan.partitions if plan.finds_lambda or plan.in_waves else None,
         results_in_files=in_files or plan.programs_in_files,
+        results_together=plan.results_together,
         partitions_at_once=1 if in_files else None,
     )
 

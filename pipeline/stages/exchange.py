@@ -18,7 +18,7 @@ from typing import Any
 
 from ...tasks.errors import InternalError
 from ...tasks.messages import Bundle, Parcel, collect
-from ..cluster.execution import RESULTS_TOGETHER, together
+from ..cluster.execution import together
 from .task_engine import Future, TaskEngine
 
 
@@ -74,7 +74,7 @@ def _parcels(engine: TaskEngine, name: str, sent: Sent, at: Sequence[int]) -> li
     A parcel is for at most as many receivers as a worker runs at once: a running receiver keeps the rows of others in
     its parcels in memory.
     """
-    senders = together(sent.at or [0] * len(sent.bundles), RESULTS_TOGETHER)
+    senders = together(sent.at or [0] * len(sent.bundles), engine.results_together)
     receivers = together(at, engine.capacity.threads)
     tasks = [([sent.bundles[s] for s in own], to) for own in senders for to in receivers]
     # Under the name of the exchange, for the reason given in `Engine.peek`.

@@ -29,6 +29,8 @@ class Layout:
     """Threads of a worker that run tasks."""
     apart: bool
     """Whether workers are processes of their own."""
+    results_together: int = RESULTS_TOGETHER
+    """Most results of one worker from which one task takes parts."""
     edges: int = 0
     """Edges of the graph. The number of batches that are streamed past shards depends on it."""
     sorted_groups: int = 0
@@ -38,13 +40,13 @@ class Layout:
         """Tasks of `TaskEngine.peek` for `results` results. One task reads several if their workers are `known`."""
         if not self.apart:
             return 0
-        return count_together(results, self.workers, RESULTS_TOGETHER) if known else results
+        return count_together(results, self.workers, self.results_together) if known else results
 
     def exchange(self, senders: int, receivers: int) -> int:
         """Tasks of an exchange: a task for each sender and receiver, and, between processes, its parcels."""
         if not self.apart:
             return senders + receivers
-        together = count_together(senders, self.workers, RESULTS_TOGETHER)
+        together = count_together(senders, self.workers, self.results_together)
         return senders + receivers + together * count_together(receivers, self.workers, self.threads)
 
     def forward(self, senders: int, receivers: int) -> int:

@@ -30,6 +30,7 @@ class SequentialEngine:
 
     run_id = "sequential"
     partition_workers: list[int] | None = None
+    results_together = 1
     shares_memory = True
 
     def __init__(self) -> None:
@@ -140,6 +141,10 @@ class TaskEngine(Protocol):
     @property
     def capacity(self) -> Capacity:
         """Threads and memory of the workers."""
+
+    @property
+    def results_together(self) -> int:
+        """Most results of one worker from which one task takes parts."""
 
     @property
     def partition_workers(self) -> list[int] | None:

@@ -134,7 +134,11 @@ def test_strings_that_exceed_the_memory(tmp_path: Path, trials: Trials) -> None:
         with open("/proc/self/status") as status:
             return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
-    with connect(ClusterSettings(**own, local_directory=str(tmp_path / "disk"))) as client:
+    with (
+        # As Dask does by default. `conftest` lets workers look at their memory once a second, too late to spill in time.
+        dask.config.set({"distributed.worker.memory.monitor-interval": "100ms"}),
+        connect(ClusterSettings(**own, local_directory=str(tmp_path / "disk"))) as client,
+    ):
         result = mine(texts, tmp_path / "out", client=client, **how)
         (written,) = bytes_spilled(client)
         (peak,) = client.run(most_resident).values()

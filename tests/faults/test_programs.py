@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client
 
 import runs
 from edgemill.pipeline import mine
