@@ -20,8 +20,8 @@ WORK_SECONDS = 2e-8
 """Time of an update for a work of 1, with MEASURED_THREADS. It is 12 to 25 ns on cnr-2000 and uk-2007-05_100000, 40 ns
 on actor-collaboration, whose peeling takes longer for each triangle too.
 """
-CACHED_EDGES = 2e7
-"""With more edges, work takes longer, as the square root of their number: 36 ns on R-MAT 22, 64 M edges."""
+CACHED_EDGES = 3e6
+"""With more edges, work takes longer, as the square root of their number: 55 ns on R-MAT 20, 15.7 M edges."""
 MOST_CHANGED = 0.2
 """Share of the edges that may be changed for an update to be tried."""
 
