@@ -116,7 +116,9 @@ def _retain_context() -> None:
         driver = ctypes.CDLL("libcuda.so.1")
         first, context = ctypes.c_int(0), ctypes.c_void_p()
         _cuda.is_set_up = True
-        if not driver.cuInit(0) and not driver.cuDeviceGet(ctypes.byref(first), 0):
+        if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(first), 0):
+            _cuda.is_set_up = False
+        else:
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), first)
 
 

@@ -135,7 +135,7 @@ def test_strings_that_exceed_the_memory(tmp_path: Path, trials: Trials) -> None:
             return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
     with (
-        # As Dask does by default. `conftest` lets workers look at their memory once a second, too late to spill in time.
+        # Dask's default. `conftest` lets workers look at their memory once a second, too late to spill in time.
         dask.config.set({"distributed.worker.memory.monitor-interval": "100ms"}),
         connect(ClusterSettings(**own, local_directory=str(tmp_path / "disk"))) as client,
     ):

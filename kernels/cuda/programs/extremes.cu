@@ -71,7 +71,11 @@ struct Extreme {
     }
 
     __device__ __forceinline__ void write(int i) {
+#if VALUE == 2
+        out[i] = found + 0.0;  // -0.0 becomes 0.0, as on CPUs
+#else
         out[i] = found;
+#endif
         best[i] = entry < 0 ? -1 : source[entry];
     }
 

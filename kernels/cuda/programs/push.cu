@@ -20,7 +20,7 @@ constexpr Key WORST = ~0ull;
 // A key that is smaller for a better value, and equal for equal values.
 __device__ __forceinline__ Key key_of(Value value) {
 #if VALUE == 2
-    const Key bits = static_cast<Key>(__double_as_longlong(value == 0 ? 0.0 : value));
+    const Key bits = static_cast<Key>(__double_as_longlong(value));
     const Key key = bits >> 63 ? ~bits : bits | 1ull << 63;
 #else
     const Key key = static_cast<Key>(static_cast<long long>(value)) ^ 1ull << 63;
@@ -60,11 +60,14 @@ __device__ __forceinline__ Entry entry_at(const int64* starts, const int* change
     const int64 *__restrict__ starts, const int *__restrict__ changed, int count, const int64 *__restrict__ offsets,   \
         const int *__restrict__ row_of
 
+// -0.0 becomes 0.0, as on CPUs.
 __device__ __forceinline__ Value value_along(const Value* values, const double* weight, const Entry& entry) {
 #if ALONG == 1
-    return values[entry.source] + weight[entry.at];
+    return values[entry.source] + weight[entry.at] + 0.0;
 #elif ALONG == 2
-    return __dmul_rn(values[entry.source], weight[entry.at]);
+    return __dadd_rn(__dmul_rn(values[entry.source], weight[entry.at]), 0.0);
+#elif VALUE == 2
+    return values[entry.source] + 0.0;
 #else
     return values[entry.source];
 #endif
