@@ -219,9 +219,10 @@ def test_fewer_buckets_leave_no_stale_file(tmp_path: Path, monkeypatch: pytest.M
     """Readers of the folder, which do not look at the manifest, see the rows of the last run alone."""
     import pyarrow.parquet as pq
 
-    rows, out = tmp_path / "rows", tmp_path / "out"
-    generate("erdos-renyi", str(rows), files=2, seed=1, vertices=60, edges=300)
+    out = tmp_path / "out"
     for buckets in (5, 2, 1):
+        rows = tmp_path / f"rows of {buckets}"  # the same rows again would be no run
+        generate("erdos-renyi", str(rows), files=2, seed=buckets, vertices=60, edges=300)
         monkeypatch.setattr(Plan, "buckets", buckets)
         assert run(rows, out, "--overwrite", "--method", "band").exit_code == 0
         manifest = Result(out).manifest
