@@ -261,17 +261,17 @@ This and the next six constants are fitted to graphs with and without locality a
 vertices, on one, four and sixteen partitions, with one and two workers. The fit is within a fifth of the memory that
 was measured (docs/engineering/memory.md).
 """
-COPY_BYTES = 65
+COPY_BYTES = 35
 """Additional memory of an edge with triangles. Edges without triangles are not bounded."""
-VERTEX_BYTES = 135
+VERTEX_BYTES = 150
 """Memory of a vertex: its number, its degree and its component."""
 WORKER_EDGE_BYTES = 42
 """Memory of an edge in a worker process. Dask returns freed memory there at once (MALLOC_TRIM_THRESHOLD_)."""
-WORKER_COPY_BYTES = 47
+WORKER_COPY_BYTES = 28
 """Additional memory of an edge with triangles in a worker process."""
 BAND_COPY_BYTES = 27
 """Additional memory of a copy in a worker process that peels bands. From one run of R-MAT 20, two workers."""
-WORKER_VERTEX_BYTES = 85
+WORKER_VERTEX_BYTES = 115
 """Memory of a vertex in a worker process."""
 REMAINING_VERTEX_BYTES = 30
 """Memory of a vertex of the graph in a worker that peels the edges that shards have left: its mark, its number, and its
