@@ -270,7 +270,7 @@ WORKER_EDGE_BYTES = 42
 WORKER_COPY_BYTES = 28
 """Additional memory of an edge with triangles in a worker process."""
 BAND_COPY_BYTES = 27
-"""Additional memory of a copy in a worker process that peels bands. From one run of R-MAT 20, two workers."""
+"""Additional memory of an edge with triangles if workers peel bands, or if the method is band."""
 WORKER_VERTEX_BYTES = 115
 """Memory of a vertex in a worker process."""
 REMAINING_VERTEX_BYTES = 30
@@ -462,7 +462,7 @@ class Plan(PlanFacts):
             if self.capacity.in_process
             else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
         )
-        if self.in_bands:
+        if self.in_bands or self.method == "band":
             of_copy += BAND_COPY_BYTES
         in_shards = self.in_shards and not self.on_device
         bounded = 0.0 if in_shards or not self.finds_lambda else of_copy * self.graph.with_triangles
