@@ -147,10 +147,10 @@ def check_import(python: Path, script: Path) -> None:
     config = script.with_name("mypy.ini")
     config.write_text(ONLY_OURS)
     check_types = (sys.executable, "-m", "mypy", "--config-file", config, "--python-executable", python)
-    script.write_text("import edgemill\n\nreveal_type(edgemill.mine)\nedgemill.mime\n")
+    script.write_text('import edgemill\n\nreveal_type(edgemill.mine)\nedgemill.mine("rows", "out", partition=2)\n')
     checked = subprocess.run([*check_types, script], cwd=script.parent, capture_output=True, text=True)
     assert "-> edgemill.pipeline.results.result.Result" in checked.stdout
-    assert checked.returncode == 1 and 'Module has no attribute "mime"' in checked.stdout
+    assert checked.returncode == 1 and 'Unexpected keyword argument "partition"' in checked.stdout
     assert checked.stdout.count("error:") == 1
 
 
