@@ -270,7 +270,9 @@ WORKER_EDGE_BYTES = 42
 WORKER_COPY_BYTES = 28
 """Additional memory of an edge with triangles in a worker process."""
 BAND_COPY_BYTES = 27
-"""Additional memory of an edge with triangles if workers peel bands, or if the method is band."""
+"""Additional memory of an edge with triangles if workers peel bands, or if the method is band. From R-MAT 20 on two
+workers; within a tenth for method band on one (docs/engineering/memory.md).
+"""
 WORKER_VERTEX_BYTES = 115
 """Memory of a vertex in a worker process."""
 REMAINING_VERTEX_BYTES = 30
