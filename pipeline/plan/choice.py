@@ -30,7 +30,7 @@ from ..cluster.execution import Capacity, Execution
 from ..cluster.session import Session
 from ..inputs.input_object import open_input
 from ..settings.models import BLOCK_ROWS, MAX_PARTITIONS, Settings
-from ..stages.ingesting import row_bytes
+from ..stages.ingesting import block_bytes
 from ..stages.limits import FILL
 from .fit import excess
 from .plan import NO_METHOD, Plan
@@ -341,7 +341,7 @@ def _rows_per_block(most: int | None, source: Source, graph: GraphEstimate, capa
     if capacity.device_bytes or not capacity.memory_bytes:
         return rows
     room = (FILL * capacity.memory_bytes - WORKER_BYTES) / capacity.threads
-    while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
+    while rows > MIN_BLOCK_ROWS and block_bytes(source, graph, rows) > room:
         rows = max(rows // 2, MIN_BLOCK_ROWS)
     return rows
 

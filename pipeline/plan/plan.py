@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.estimate.estimate import GraphEstimate
-from ...tasks.ingest.blocks import PART_BYTES
 from ...tasks.ingest.packed import has_dense_ids
 from ...tasks.inputs.sources import InputBlock, Source
 from ...tasks.publish.tables import TEXT_PER_GROUP
@@ -17,13 +16,12 @@ from ..cluster.execution import RESULTS_TOGETHER, Capacity
 from ..stages.extracting import extract_tasks, tracks_tasks
 from ..stages.gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
 from ..stages.ingesting import (
-    TEXT_BYTES,
+    block_bytes,
+    coding_bytes,
     distinct_ids,
     distinct_of,
-    in_parts,
     number_tasks,
     read_tasks,
-    row_bytes,
     sorted_groups,
 )
 from ..stages.layout import Layout
@@ -249,10 +247,9 @@ ID_COPIES = 1.5
 TEXT_COPIES = 3
 """Copies in memory of the text of a row group while it is written."""
 IN_PROCESS_FACTOR = 1.4
-"""Factor on the memory of rows if the worker is this process, which has read the sample and keeps freed memory.
-
-It also applies to worker processes for strings that are coded part by part. Fitted, like the two constants before and
-those of `stages.ingesting`, to blocks of 1 and 2 M rows read by one or two threads (docs/engineering/memory.md).
+"""Factor on the memory of rows, text aside, if the worker is this process, which has read the sample and keeps freed
+memory. Fitted, like the two constants before and those of `stages.ingesting`, to blocks read by one or two threads
+(docs/engineering/memory.md).
 """
 EDGE_BYTES = 45
 """Memory of an edge from ingest to result, if the worker is this process.
@@ -491,14 +488,11 @@ class Plan(PlanFacts):
     def reading_bytes(self) -> int:
         """Memory of the blocks that a worker reads at once."""
         largest = sorted((block.rows for block in self.blocks), reverse=True)[: self.blocks_at_once]
-        size, coded = 0.0, 0
-        for rows in largest:
-            by_parts = in_parts(self.source, self.graph, rows)
-            is_kept = self.capacity.in_process or by_parts
-            size += rows * row_bytes(self.source, self.graph, rows) * (IN_PROCESS_FACTOR if is_kept else 1)
-            coded += by_parts
-        # Half of the threads that code parts at the same time are at the peak of their memory.
-        return int(size - coded // 2 * TEXT_BYTES / 2 * PART_BYTES * IN_PROCESS_FACTOR)
+        kept = IN_PROCESS_FACTOR if self.capacity.in_process else 1
+        size = sum(block_bytes(self.source, self.graph, rows, kept) for rows in largest)
+        # Half of the threads that code strings at the same time are at the peak of their memory.
+        coding = [coding_bytes(self.source, self.graph, rows) for rows in largest]
+        return int(size - sum(coding[len(coding) - len(coding) // 2 :]))
 
     @property
     def _read_bytes(self) -> int:

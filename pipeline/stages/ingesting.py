@@ -27,6 +27,7 @@ from ...tasks.ingest.blocks import PART_BYTES, BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.numbering import ids_of
 from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
+from ...tasks.ingest.reading import TEXT_AHEAD_BYTES
 from ...tasks.inputs.sources import InputBlock, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.local import WORKER_BYTES
@@ -372,29 +373,44 @@ ROW_BYTES = 50
 """Memory of a row of integer ids while it is read and cleaned, besides that of an idle worker."""
 HASHED_BYTES = 85
 """Additional memory for each distinct id of the block, if the ids are too far apart for a lookup table."""
-TEXT_ROW_BYTES = 60
+TEXT_ROW_BYTES = 48
 """Memory of a row of string ids."""
-TEXT_BYTES = 4.5
-"""Additional memory for each byte of an id, for rows that are coded together. Memory holds both ends at least twice."""
-TEXT_KEPT = 3
+TEXT_CODING_COPIES = 3.3
+"""Copies in memory of the strings that a thread codes together, with their offsets."""
+TEXT_MERGED = 4.2
 """Copies in memory of the distinct ids of a block while separately coded parts are merged."""
+TEXT_FETCHED = 0.5
+"""Bytes of Parquet files in memory for each byte of strings, if a row group is fetched at once."""
+TEXT_PAGE_ROWS = 1024
+"""Rows after which Arrow ends a Parquet page of long strings. Other writers end it after fewer."""
+TEXT_PAGE_COPIES = 2
+"""Copies in memory of a page of strings: as it is stored, and decoded."""
 
 
-def row_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
-    """Memory of each row of a block of `rows` rows while it is read and cleaned."""
+def block_bytes(source: Source, graph: GraphEstimate, rows: int, kept: float = 1) -> float:
+    """Memory of a block of `rows` rows while it is read and cleaned. `kept` is a factor on numbers, not on text."""
     if source.kind == "string":
-        text = 2 * rows * graph.id_bytes
-        distinct = distinct_ids(graph, rows) * graph.id_bytes
-        merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
-        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
+        size = kept * rows * TEXT_ROW_BYTES + coding_bytes(source, graph, rows)
+        if _text_bytes(graph, rows) > PART_BYTES:
+            size += TEXT_MERGED * distinct_ids(graph, rows) * (graph.id_bytes + 8)
+        if source.is_counted:
+            text = 2 * rows * graph.id_bytes
+            size += TEXT_FETCHED * text if text <= TEXT_AHEAD_BYTES else 0
+            size += TEXT_PAGE_COPIES * 2 * min(rows, TEXT_PAGE_ROWS) * graph.id_bytes
+        return size
     if fits_table(graph.id_span, 2 * rows):
-        return ROW_BYTES
-    return ROW_BYTES + HASHED_BYTES * distinct_ids(graph, rows) / max(rows, 1)
+        return kept * rows * ROW_BYTES
+    return kept * (rows * ROW_BYTES + HASHED_BYTES * distinct_ids(graph, rows))
 
 
-def in_parts(source: Source, graph: GraphEstimate, rows: int) -> bool:
-    """Whether the strings of a block are coded part by part and merged. A process keeps the memory that this frees."""
-    return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
+def coding_bytes(source: Source, graph: GraphEstimate, rows: int) -> float:
+    """Memory in which a thread codes the strings of a block, part by part; 0 for integers."""
+    return TEXT_CODING_COPIES * min(_text_bytes(graph, rows), PART_BYTES) if source.kind == "string" else 0
+
+
+def _text_bytes(graph: GraphEstimate, rows: int) -> float:
+    """Bytes of both columns of strings, with their offsets."""
+    return 2 * rows * (graph.id_bytes + 8)
 
 
 def distinct_ids(graph: GraphEstimate, rows: int) -> float:

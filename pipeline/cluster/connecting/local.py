@@ -19,8 +19,8 @@ from ...settings.models import ClusterSettings
 if TYPE_CHECKING:
     from ....kernels.runtime.device import Device
 
-WORKER_BYTES = 285 * 2**20
-"""Memory of an idle worker, with the kernels' buffers."""
+WORKER_BYTES = 305 * 2**20
+"""Memory of an idle worker, with the kernels' buffers: 285 to 330 MiB by the machine (docs/engineering/memory.md)."""
 CLIENT_BYTES = 48 * 2**20
 """Memory of a scheduler and a client, beside the worker of the same process."""
 MOST_TASKS = 16

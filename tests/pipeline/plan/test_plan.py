@@ -29,7 +29,7 @@ from edgemill.pipeline.plan.fit import describe, refuse_if_too_large
 from edgemill.pipeline.settings.models import MAX_PARTITIONS
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.pipeline.stages import ingesting, limits
-from edgemill.pipeline.stages.ingesting import row_bytes
+from edgemill.pipeline.stages.ingesting import block_bytes
 from edgemill.tasks.estimate.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
 
@@ -73,7 +73,7 @@ def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkey
         make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
 
 
-def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
+def test_memory_of_a_block_by_kind_of_id(tmp_path: Path) -> None:
     """Integers near each other have a table, those far apart a hash table of the distinct ones, strings their bytes."""
     numbers = np.random.default_rng(1).integers(0, 500, (2, 4000))
     columns = {"near": numbers, "apart": numbers * 2**40 - 2**50, "text": numbers.astype("U") + "-" * 17}
@@ -81,13 +81,16 @@ def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
     for name, (src, dst) in columns.items():
         pq.write_table(pa.table({"src": pa.array(src), "dst": pa.array(dst)}), tmp_path / f"{name}.parquet")
         plan = make_plan(make_settings(str(tmp_path / f"{name}.parquet"), str(tmp_path / "out"), device="cpu"))
-        found[name] = row_bytes(plan.source, plan.graph, 4000)
+        found[name] = block_bytes(plan.source, plan.graph, 4000)
         assert (plan.graph.id_span > 0) is (name != "text")
-        assert plan.reading_bytes == int(4000 * found[name] * plan_module.IN_PROCESS_FACTOR)
-        assert replace(plan, capacity=Capacity(1, 1, 0)).reading_bytes == int(4000 * found[name])
-    assert found["near"] == ingesting.ROW_BYTES
-    assert found["apart"] == pytest.approx(found["near"] + ingesting.HASHED_BYTES * 500 / 4000, rel=0.01)
-    assert found["text"] == pytest.approx(ingesting.TEXT_ROW_BYTES + ingesting.TEXT_BYTES * 20, rel=0.02)
+        assert plan.reading_bytes == int(block_bytes(plan.source, plan.graph, 4000, plan_module.IN_PROCESS_FACTOR))
+        assert replace(plan, capacity=Capacity(1, 1, 0)).reading_bytes == int(found[name])
+    assert found["near"] == 4000 * ingesting.ROW_BYTES
+    assert found["apart"] == pytest.approx(found["near"] + ingesting.HASHED_BYTES * 500, rel=0.01)
+    text, pages = 4000 * 2 * 20, ingesting.TEXT_PAGE_COPIES * 2 * ingesting.TEXT_PAGE_ROWS * 20
+    coded = ingesting.TEXT_CODING_COPIES * (text + 4000 * 2 * 8)
+    expected = 4000 * ingesting.TEXT_ROW_BYTES + coded + ingesting.TEXT_FETCHED * text + pages
+    assert found["text"] == pytest.approx(expected, rel=0.02)
 
 
 def test_what_is_read_is_left_to_dask(rows: Path) -> None:
@@ -147,8 +150,8 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("partitions", "method", "what"),
     [
-        ("auto", "band", r"one of 1 partitions at once and has 285\.\d\d MiB: use bounding\.method=peel, give"),
-        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 285\.\d\d MiB: lower ingest\.rows_per_block"),
+        ("auto", "band", r"one of 1 partitions at once and has 305\.\d\d MiB: use bounding\.method=peel, give"),
+        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 305\.\d\d MiB: lower ingest\.rows_per_block"),
     ],
 )
 def test_what_cannot_fit_is_refused(rows: Path, partitions: Any, method: str, what: str) -> None:
@@ -158,7 +161,7 @@ def test_what_cannot_fit_is_refused(rows: Path, partitions: Any, method: str, wh
     with pytest.raises(OutOfRoom, match=rf"MiB.*{what}"):
         refuse_if_too_large(plan)
     refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)))
-    with pytest.raises(OutOfRoom, match=r"285\.00 MiB.*300"):
+    with pytest.raises(OutOfRoom, match=r"305\.00 MiB.*300"):
         refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, 300)))
 
 
@@ -204,7 +207,7 @@ def test_shards_that_cannot_fit_are_refused(
     settings = make_settings(str(rows), "out", partitions=1)
     plan = plan_run(settings, open_input(settings), Capacity(workers, 2, WORKER_BYTES))
     assert (plan.shards, plan.on_disk) == (2, True)
-    told = rf"MiB for one of 1 groups of shards at once and has 285\.00 MiB: {more}, give workers more memory"
+    told = rf"MiB for one of 1 groups of shards at once and has 305\.00 MiB: {more}, give workers more memory"
     with pytest.raises(OutOfRoom, match=told):
         refuse_if_too_large(plan)
 
