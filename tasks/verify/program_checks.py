@@ -7,6 +7,7 @@ the edges of the input, as the result stores neither; those of undirected graphs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -288,11 +289,21 @@ def check_all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, 
         raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
 
 
+@contextmanager
+def of_record(name: str) -> Iterator[None]:
+    """Raises Flaw in place of the errors that a damaged record of a program in the manifest leads to."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
+
+
 def has_distance_table(record: Mapping[str, Any]) -> bool:
     """Whether a program filled the table of distances."""
     return bool(record["parameters"].get("table")) and "hop_plot" in (record.get("facts") or {})
 
 
+@of_record("the table of distances")
 def check_distance_table(
     out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None
 ) -> tuple[str, bool]:

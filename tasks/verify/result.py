@@ -21,7 +21,7 @@ from .arcs import Arcs, arcs_of, arcs_of_input
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .program_checks import CheckByArcs, CheckByEdges, check_distance_table, has_distance_table
+from .program_checks import CheckByArcs, CheckByEdges, check_distance_table, has_distance_table, of_record
 from .reading import Flaw, Int, reject
 from .tables import (
     EdgeTable,
@@ -433,7 +433,7 @@ def check_programs(
         name = record["name"]
         kind = shipped_class(name)
         check = None if kind is None else kind.check
-        try:
+        with of_record(name):
             if isinstance(check, CheckByEdges) and record["converged"]:
                 check.run(edges, vertices, record)
                 checked.append(name)
@@ -444,8 +444,6 @@ def check_programs(
             else:
                 check.run(known, vertices, record)
                 checked.append(name)
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # of what the manifest says of it
-            raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
     others = f"; not checked: {', '.join(left)}" if left else ""
     if hidden:
         others += f"; not checked without the input, which has directions and weights: {', '.join(hidden)}"

@@ -54,7 +54,8 @@ _KEYS: Any = {
             **{"supersteps": int, "converged": bool},
         }
     ],
-    "tracks?": {"next": int},
+    "dense?": {},
+    "tracks?": dict.fromkeys(("next", "continued", "again", "new"), int),
 }
 """Keys of the manifest that the checks use, and their types. With ? a key may be absent or null."""
 

@@ -227,7 +227,7 @@ def try_forgeries(home: Path, document: Document, most: int) -> None:
         told = f"{number}: {' '.join(command)}\n{place} {value!r}\n{difference(content, forgery)}\n{ended.output}"
         mistakes = {1} if command[0] in ("verify", "status") else set()
         assert ended.exit_code in CODES | mistakes, told
-        assert "unexpected" not in ended.output, told
+        assert "Error: unexpected" not in ended.output, told  # libraries write of unexpected characters
         assert "Traceback" not in ended.output, told
         for path in sorted({*everything(home)} - before, reverse=True):
             own = path.relative_to(home).parts

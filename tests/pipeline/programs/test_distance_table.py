@@ -93,6 +93,13 @@ def test_wrong_rows_are_found(result: Result, rows: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(program_checks, "read_file", lambda *_, table=table: table)
         with pytest.raises(Flaw, match=message):
             check_distance_table(result.place, manifest, none, vertices, arcs)
+    monkeypatch.undo()
+    for fact in ("longest", "sources"):
+        (record,) = manifest["programs"]
+        facts = {name: value for name, value in record["facts"].items() if name != fact}
+        damaged = manifest | {"programs": [record | {"facts": facts}]}
+        with pytest.raises(Flaw, match=f"record of the table of distances is damaged: KeyError '{fact}'"):
+            check_distance_table(result.place, damaged, none, vertices, arcs)
 
 
 def test_what_is_refused(result: Result, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

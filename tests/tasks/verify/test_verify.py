@@ -247,6 +247,7 @@ def swap_vertices(it: Draft) -> None:
     [
         (lambda it: it.manifest.pop("converged"), "manifest", "KeyError 'converged'"),
         (lambda it: it.manifest["counts"].pop("rows"), "manifest", "KeyError 'rows'"),
+        (lambda it: it.manifest.update(tracks={"next": 3, "again": 0, "new": 2}), "manifest", "KeyError 'continued'"),
         (lambda it: it.edges.pop("support"), "tables", f"has columns {['src', 'dst', *LEFT]}, not"),
         (put("edges", "support", 3, None), "tables", "support has 1 nulls"),
         (forget_vertex, "tables", "dst 9 in row 20 is not in the vertex table"),
