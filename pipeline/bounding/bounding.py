@@ -186,7 +186,7 @@ class BoundingCheckpoint:
         try:
             exchanges = [ExchangeRecord(**record) for record in facts["exchanges"]]
             search, states = facts["search"], futures["states"]
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             reason = f"the checkpoint {self._checkpoint.place} is damaged: {_NAME}.json: {error!r}"
             self._checkpoint.refuse(self._events, reason)
             return None

@@ -218,7 +218,7 @@ class Checkpoint:
             return None
         try:
             return make(*found)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             self.refuse(events, f"the checkpoint {self.place} is damaged: {name}.json: {error!r}")
             return None
 
@@ -346,7 +346,7 @@ class Checkpoint:
                 other = f"{'a newer' if version > FORMAT_VERSION else 'an older'} edgemill (format {version})"
                 raise DamagedFile(f"the checkpoint {self.place} was made by {other}")
             index = checked(index)
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise DamagedFile(f"{damaged}: {error}") from error
         for kind, files in index["files"].items():
             if [file["url"] for file in files] != [self._url(index["folder"], kind, i) for i in range(len(files))]:

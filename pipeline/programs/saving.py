@@ -85,7 +85,7 @@ class KeptPrograms:
         facts, states = found
         try:
             return Paused(states, int(facts["supersteps"]), float(facts["seconds"]))
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             self._refuse(name, error)
             return None
 

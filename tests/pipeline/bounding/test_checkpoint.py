@@ -231,6 +231,7 @@ def change_index(path: Path, **other: Any) -> None:
             marks=pytest.mark.slow,
         ),
         (lambda kept: change_index(kept / "graph.json", format=99), "was made by a newer edgemill (format 99)"),
+        (lambda kept: change_index(kept / "graph.json", format=float("inf")), "is damaged: graph.json: cannot convert"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_used(
