@@ -13,6 +13,7 @@ from .bands.remainder import HandedOver
 from .bound.bisection import Halves
 from .bound.fixpoint import Bounds
 from .bound.peel import Peeled
+from .dense.merge import HierarchyRows
 from .graph import PartitionCounts, Subgraph, WholeGraph
 from .ingest import OwnedEdges, OwnedRows
 from .ingest.degrees import BucketDegrees
@@ -40,6 +41,7 @@ TYPES: Mapping[str, type[Any]] = {
     "FilterFigures": FilterFigures,
     "Halves": Halves,
     "HandedOver": HandedOver,
+    "HierarchyRows": HierarchyRows,
     "NamedColumns": NamedColumns,
     "Outcome": ProgramOutcome,
     "OwnedEdges": OwnedEdges,

@@ -9,7 +9,7 @@ not use a checkpoint of another input, of other settings, of a newer format or w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
@@ -168,8 +168,11 @@ class Checkpoint:
             rows, buckets = edges_of(facts, futures)
             counts = [PartitionCounts(**counts) for counts in facts["counts"]]
             partitions = Partitions(futures["rows"], futures["degrees"])
+            supports = futures.get("supports", [])
+            _refuse_unequal(buckets.edges, partitions.degrees, *([supports] if supports else []))
+            _refuse_unequal(partitions.rows, futures["subgraphs"], counts)
             self.graph = facts["folder"]
-            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, futures.get("supports", []))
+            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, supports)
 
         return self.load_step(engine, events, "graph", graph_of)
 
@@ -377,7 +380,14 @@ def facts_of(rows: RowCounts, buckets: Buckets) -> dict[str, Any]:
 def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> tuple[RowCounts, Buckets]:
     """The edges in buckets, from the facts of an index and its restored files."""
     starts = np.array(facts["starts"], np.int64)
+    _refuse_unequal(futures["ids"], futures["edges"], starts[1:])
     return RowCounts(**facts["rows"]), Buckets(futures["ids"], futures["edges"], starts, facts["duplicates"])
+
+
+def _refuse_unequal(*lists: Sized) -> None:
+    """Raises ValueError if the lists have different lengths."""
+    if len({len(own) for own in lists}) > 1:
+        raise ValueError(f"it lists {', '.join(str(len(own)) for own in lists)} parts of one graph")
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:

@@ -295,9 +295,12 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
     metavar="L",
     help="Show only the group at level L: the connected component of edges with λ ≥ L, in the (L + 2)-truss.",
 )
+@click.option("--cores", is_flag=True, help="List connected k-cores, of a result with the program core_groups.")
 @json_rows
 @debug
-def groups_of(out: str, vertices: tuple[str, ...], count: int | None, level: int | None, as_json: bool) -> None:
+def groups_of(
+    out: str, vertices: tuple[str, ...], count: int | None, level: int | None, cores: bool, as_json: bool
+) -> None:
     """List the groups that contain a vertex, or several vertices at once.
 
     They are the groups of the result OUT that contain each VERTEX, from the innermost, which is the densest, to the
@@ -314,16 +317,21 @@ def groups_of(out: str, vertices: tuple[str, ...], count: int | None, level: int
 
     if level is not None and count is not None:
         raise click.UsageError("--level selects one group: leave out --count")
+    if level is not None and cores:
+        raise click.UsageError("--level is a level of λ: leave out --cores")
     result = Result(out)
     found = [groups.find_vertex(result, vertex) for vertex in vertices]
-    if not result.manifest.has_lambda and level is None and count is None:
+    if not result.manifest.has_lambda and level is None and count is None and not cores:
         if as_json:
             print_json(json_row({"id": own.id, "degree": own.degree, **own.values}) for own in found)
             return
         for own in found:
             print_whole(console(), vertex_line(own))
         return
-    if level is None:
+    around: list[Any]
+    if cores:
+        around = groups.core_groups_of(result, found, count)
+    elif level is None:
         around = groups.groups_of(result, found, count)
     else:
         group = groups.group_at(result, found, level)
@@ -337,7 +345,7 @@ def groups_of(out: str, vertices: tuple[str, ...], count: int | None, level: int
     if around:
         print_whole(output, groups_table(around))
         return
-    one, alone = len(found) == 1, [own for own in found if own.component is None]
+    one, alone = len(found) == 1, [own for own in found if not own.degree]
     if alone:
         name = "The vertex" if one else f"Vertex {one_line(str(alone[0].id))}"
         echo(f"{name} has no edges, so it is in no group.")

@@ -35,7 +35,7 @@ from ...tasks.storage.stores import store_errors
 from ...tasks.tables.delta import log_files
 from ..events import Events
 from ..output.manifest import OutputRecord
-from ..results.result import Result
+from ..results.result import TABLES, Result
 from ..settings.models import Settings
 from .night import Night
 
@@ -466,7 +466,7 @@ class DeltaTables:
             refuse_link(self.folder)
         columns = [source.source_column, source.target_column, *EDGE_VALUE_COLUMNS]
         refuse_columns(source.id_type, columns)
-        for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances"):
+        for name in TABLES:
             refuse_foreign(self.folder.subfolder(name))
 
     def publish(self, events: Events) -> None:

@@ -147,7 +147,7 @@ class ProgramRecord(Record):
     meanings: dict[str, str] = Field(default_factory=dict)
     """What the values of each of its columns say."""
     id_columns: list[str] = Field(default_factory=list)
-    """Those of its columns that hold ids of vertices."""
+    """Those of its columns that hold ids, of vertices or of groups."""
 
     @property
     def has_distances(self) -> bool:

@@ -47,7 +47,7 @@ def record_of(
         facts={} if first is None else dict(first.facts),
         edge_columns=[column.name for column in program.edge_columns],
         meanings={column.name: column.meaning for column in columns},
-        id_columns=[column.name for column in columns if column.kind == "id"],
+        id_columns=[column.name for column in columns if column.kind == "id" or column.state == program.group_ids],
         **begun,
     )
 

@@ -1,7 +1,8 @@
 """Results of programs beside columns of vertices.
 
-Columns of edges take one exchange of the values of both ends, after a program has ended. The table of distances of all
-pairs goes from blocks to the buckets of the sources, and into files.
+Columns of edges take one exchange of the values of both ends, after a program has ended, and so do groups, which are
+found as those of λ are. The table of distances of all pairs goes from blocks to the buckets of the sources, and into
+files.
 """
 
 from __future__ import annotations
@@ -13,18 +14,29 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
 from ...tasks.ids.identity import Ids, Kind
 from ...tasks.programs import EdgeProgram, Program, SourceProgram
 from ...tasks.programs.block import MOST_VERTICES, NO_PATH, PairTable
-from ...tasks.programs.delivery import BucketColumns, NamedColumns, collect_edge_columns, send_ends, with_edges
+from ...tasks.programs.delivery import (
+    BucketColumns,
+    NamedColumns,
+    collect_edge_columns,
+    collect_levels,
+    send_ends,
+    with_edges,
+    with_groups,
+)
 from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids, send_pairs, write_distances
+from ...tasks.publish.dense_tables import write_core_groups
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableOptions
 from ..cluster.engine import Engine, Future
 from ..settings.declared_programs import ProgramColumn
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
+from ..stages.extracting import KnownLambda, find_components
 from ..stages.ingesting import Buckets
 
 Supports: TypeAlias = Sequence[Future]
@@ -60,6 +72,44 @@ def add_edge_columns(
     added = engine.map("with-edges", with_edges, list(zip(named, columns, strict=True)))
     engine.wait(added)
     return added
+
+
+def add_groups(
+    engine: Engine,
+    buckets: Buckets,
+    degrees: Sequence[Future],
+    names: tuple[str, str],
+    space: MemorySpace,
+    found: Sequence[Future],
+    named: Sequence[Future],
+) -> list[Future]:
+    """[buckets] NamedColumns with the groups of a program. `names` are `Program.groups`, `space` is the memory that
+    holds the arrays of buckets, and `found` [buckets] BucketColumns has the state of the program.
+    """
+    engine = engine.for_tasks(len(buckets.edges))
+    level, group = names
+    sent = send(engine, "send-end-values", "end-values", send_ends, list(zip(found, degrees, strict=True)))
+    own = list(zip(buckets.edges, found, strict=True))
+    levels = exchange(engine, "end-values", sent, partial(collect_levels, level), own)
+    graph = KnownLambda(buckets.edges, degrees, levels, buckets.starts)
+    _, groups, _ = find_components(engine.for_partitions(space), graph)
+    added = engine.map(
+        "with-groups", with_groups, [(own, group, found) for own, found in zip(named, groups, strict=True)]
+    )
+    engine.wait(added)
+    return added
+
+
+def publish_groups(engine: Engine, named: Sequence[Future], how: TableOptions) -> list[OutputFile]:
+    """Write the table of groups, a file for each bucket. `named` [buckets] are NamedColumns with groups."""
+    written = engine.map("write-core-groups", _write_groups, [(how, b, own) for b, own in enumerate(named)])
+    engine.wait(written)
+    return engine.gather(written)
+
+
+def _write_groups(how: TableOptions, bucket: int, named: NamedColumns) -> OutputFile:
+    assert named.groups is not None
+    return write_core_groups(how, bucket, named.groups)
 
 
 def columns_of_edges(columns: Sequence[Sequence[ProgramColumn]], named: Sequence[NamedColumns]) -> list[TableColumn]:

@@ -52,7 +52,7 @@ from ..stages.ingesting import Buckets
 from ..stages.layout import Layout
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
 from .making import TOLD, identity_of, program_of, record_of, topology_limit
-from .results import Supports, add_edge_columns, add_pairs, columns_of_edges, no_columns, table_program
+from .results import Supports, add_edge_columns, add_groups, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import Numbers, find_vertices
 
@@ -69,6 +69,8 @@ class ProgramResults:
     """[buckets] lists of TableColumn, for edges; None if no program has any"""
     pairs: list[Future] | None
     """[buckets] NamedColumns with the table of distances; None without one"""
+    groups: list[Future] | None
+    """[buckets] NamedColumns with groups; None without any"""
     records: list[ProgramRecord]
 
 
@@ -137,7 +139,8 @@ def run_programs(
         engine.wait([*published, *(of_edges or [])])
     with_table = table_program(settings)
     pairs = next((own.columns for own in done if own.record.name == with_table), None)
-    return ProgramResults(published, of_edges, pairs, [own.record for own in done])
+    groups = next((own.columns for own, kind in zip(done, wanted.values(), strict=True) if kind.group_ids), None)
+    return ProgramResults(published, of_edges, pairs, groups, [own.record for own in done])
 
 
 @dataclass
@@ -179,6 +182,9 @@ class _Runs:
             named = self._with_edges(program, found, ids)
         else:
             named = _name(self.engine, self.buckets, found, ids, self.source.kind)
+        if isinstance(program, Program) and program.groups is not None:
+            space = _space(self.engine)
+            named = add_groups(self.engine, self.buckets, self.degrees, program.groups, space, found, named)
         if isinstance(program, SourceProgram) and program.table:
             named = add_pairs(self.engine, self.buckets, ran.states, named)
         return named, record_of(declared, self.settings, ran.seconds, ran.figures, ran.carrier)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..messages.terminal import grid
 from ..messages.wording import one_line
-from ..results.lookup import Group, Vertex
+from ..results.lookup import CoreGroup, Group, Vertex
 from .attributes import as_text
 from .groups import MEMBER_COLUMNS
 from .program_columns import ColumnSummary, range_text, row_name, value_text
@@ -110,12 +110,18 @@ def distribution(summary: ColumnSummary) -> Table:
     return table
 
 
-def groups_table(groups: Iterable[Group]) -> Table:
+def groups_table(groups: Iterable[Group | CoreGroup]) -> Table:
     """Groups, one inside the next."""
     table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
     for group in groups:
         sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
-        kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
+        kind = (
+            "DN-graph"
+            if isinstance(group, Group) and group.dn_graph
+            else ""
+            if group.parent is not None
+            else "connected component"
+        )
         table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
     return table
 

@@ -22,8 +22,10 @@ from ..messages.wording import shown
 from ..results.lookup import (
     AnyId,
     Component,
+    CoreGroup,
     DNGraph,
     Group,
+    Nested,
     RowGroup,
     Vertex,
     find,
@@ -100,14 +102,15 @@ def groups_of(result: ResultOrPath, vertex: VertexOrVertices, count: int | None 
     no vertex is named.
     """
     result = open_result(result)
-    around = enumerate(islice(_common_groups(result, _vertices_of(result, vertex)), count))
+    _ = result.hierarchy  # raises if the result has no groups
+    first = [own.component for own in _vertices_of(result, vertex)]
+    around = enumerate(islice(_common_groups(result, first, Component), count))
     # Only the innermost group can be a DN-graph: it contains no other component.
     return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
 
 
 def _vertices_of(result: Result, vertex: VertexOrVertices) -> list[Vertex]:
     """The vertex, or the vertices, looked up unless they are of the type Vertex. At least one."""
-    _ = result.hierarchy  # raises if the result has no groups
     if isinstance(vertex, pa.Array):
         vertex = vertex.to_pylist()
     if isinstance(vertex, str | bytes) or not isinstance(vertex, Iterable):
@@ -118,19 +121,48 @@ def _vertices_of(result: Result, vertex: VertexOrVertices) -> list[Vertex]:
     return found
 
 
-def _common_groups(result: Result, vertices: Sequence[Vertex]) -> Iterator[Component]:
-    """The groups that contain all of the vertices, innermost first."""
-    first, *others = (own.component for own in vertices)
-    path = path_to_root(result, first)
+def _common_groups(result: Result, innermost: Sequence[int | None], kind: type[Nested]) -> Iterator[Nested]:
+    """The groups that contain all of the groups `innermost`, innermost first."""
+    first, *others = innermost
+    path = path_to_root(result, first, kind)
     if not set(others) - {first}:
         yield from path
         return
     common = list(path)
-    for component in set(others) - {first}:
+    for other in set(others) - {first}:
         at = {group.component: place for place, group in enumerate(common)}
-        meeting = (at[group.component] for group in path_to_root(result, component) if group.component in at)
+        meeting = (at[group.component] for group in path_to_root(result, other, kind) if group.component in at)
         common = common[next(meeting, len(common)) :]
     yield from common
+
+
+@naming_keywords()
+def core_groups_of(result: ResultOrPath, vertex: VertexOrVertices, count: int | None = None) -> list[CoreGroup]:
+    """The groups of cores that contain a vertex, or all of several vertices, innermost first: all, or the first
+    `count`.
+
+    The first group is the connected k-core of largest k that contains them. Empty if a vertex has no edges, or if no
+    path connects the vertices. Raises UsageError if the result has no table core_groups, and as `groups_of` does.
+    """
+    result = open_result(result)
+    _ = result.core_groups  # raises if there is none
+    first = [own.values["core_group"] for own in _vertices_of(result, vertex)]
+    return list(islice(_common_groups(result, first, CoreGroup), count))
+
+
+@naming_keywords()
+def core_members(result: ResultOrPath, group: CoreGroup) -> pa.Array:
+    """The ids of the vertices in a group of cores, ascending.
+
+    Takes one scan of two columns of the vertex table, and 24 bytes of memory for each group of a higher k. Raises
+    UsageError if the result has no table core_groups, InputError for damage.
+    """
+    result = open_result(result)
+    with result.reading():
+        higher = result.core_groups.to_table(columns=["id", "parent"], filter=pc.field("k") > group.k)
+        inner = pa.array(_descendants(group.component, higher))
+        rows = result.vertices.to_table(columns=["id"], filter=pc.field("core_group").isin(inner))
+    return _ascending(rows["id"])
 
 
 @naming_keywords()
@@ -168,7 +200,8 @@ def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int) -> Grou
     if level < 0:
         raise UsageError(f"level must be at least 0, got {level}")
     result = open_result(result)
-    around = _common_groups(result, _vertices_of(result, vertex))
+    _ = result.hierarchy  # raises if the result has no groups
+    around = _common_groups(result, [own.component for own in _vertices_of(result, vertex)], Component)
     within = list(takewhile(lambda group: group.k >= level, around))
     return _group(result, within[-1]) if within else None
 
@@ -263,7 +296,9 @@ def _group(result: Result, found: Component) -> Group:
 
 
 def _component_members(result: Result, group: Group) -> pa.Array:
-    inner = pa.array(_descendants(result, group))
+    with result.reading():
+        higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
+    inner = pa.array(_descendants(group.component, higher))
     inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
     with result.reading():
         rows = result.vertices.to_table(columns=["id"], filter=inside)
@@ -275,15 +310,13 @@ def _ascending(column: pa.ChunkedArray) -> pa.Array:
     return whole.take(pc.sort_indices(whole))
 
 
-def _descendants(result: Result, group: Group) -> NDArray[np.int64]:
-    """Ids of a component and of all its descendants, which have a higher k."""
-    with result.reading():
-        higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
+def _descendants(group: int, higher: pa.Table) -> NDArray[np.int64]:
+    """Ids of a group and of all its descendants. `higher` are the ids and parents of all groups of a higher k."""
     higher = higher.filter(pc.is_valid(higher["parent"]))
-    component, parent = higher["component"].to_numpy(), higher["parent"].to_numpy()
+    component, parent = (column.to_numpy() for column in higher.columns)
     order = np.argsort(parent, kind="stable")
     component, parent = component[order], parent[order]
-    found = [np.array([group.component], np.int64)]
+    found = [np.array([group], np.int64)]
     while len(found[-1]):
         first, last = (np.searchsorted(parent, found[-1], side) for side in ("left", "right"))
         children = last - first

@@ -99,7 +99,7 @@ def summaries(result: Result, most: int) -> list[ColumnSummary]:
 
 
 def holds_ids(record: ProgramRecord, column: str) -> bool:
-    """Whether a column of a program holds ids of vertices."""
+    """Whether a column of a program holds ids, of vertices or of groups."""
     return column in record.id_columns
 
 

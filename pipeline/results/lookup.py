@@ -222,6 +222,16 @@ class Group(Component):
 
 
 @dataclass(frozen=True)
+class CoreGroup(Component):
+    """A row of `core_groups`: a connected k-core."""
+
+    density: float
+    """The share of the pairs of its vertices that are edges."""
+    is_leaf: bool
+    """Whether it contains no smaller group."""
+
+
+@dataclass(frozen=True)
 class DNGraph:
     """A component with k > 0 that contains no other component."""
 
@@ -237,8 +247,14 @@ class DNGraph:
     """The number that it keeps from night to night in a series; None in results of earlier releases."""
 
 
-Row = TypeVar("Row", Vertex, Component, DNGraph)
-_TABLES: dict[type, str] = {Vertex: "vertices", Component: "hierarchy", DNGraph: "dn_graphs"}
+Row = TypeVar("Row", Vertex, Component, CoreGroup, DNGraph)
+Nested = TypeVar("Nested", Component, CoreGroup)
+_TABLES: dict[type, str] = {
+    Vertex: "vertices",
+    Component: "hierarchy",
+    CoreGroup: "core_groups",
+    DNGraph: "dn_graphs",
+}
 
 
 def rows_of(kind: type[Row], table: pa.Table) -> list[Row]:
@@ -260,14 +276,14 @@ def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     )
 
 
-def path_to_root(result: Result, component: int | None) -> Iterator[Component]:
-    """A component and its ancestors, innermost first; empty for None.
+def path_to_root(result: Result, component: int | None, kind: type[Nested]) -> Iterator[Nested]:
+    """A component, or a group of cores, and its ancestors, innermost first; empty for None.
 
     Raises as `find` does, and InputError if a component is missing or has no smaller k than its child.
     """
-    inner: Component | None = None
+    inner: Nested | None = None
     while component is not None:
-        found = find(result, Component, component)
+        found = find(result, kind, component)
         if found is None:
             raise InputError(f"the result is damaged: {result.place}: there is no component {component}")
         if inner is not None and found.k >= inner.k:

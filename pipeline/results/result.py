@@ -109,7 +109,8 @@ def _stamp(place: Folder) -> str | None:
         return None
 
 
-_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances")
+TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances", "core_groups")
+"""Names of the tables of a result, which are folders."""
 
 _TRIES = 3
 """Attempts to open a result that other runs replace."""
@@ -209,7 +210,7 @@ class Result:
         if self._folder is not None:
             self._folder.release()
             self._folder, self._is_closed = None, True
-            for table in _TABLES:
+            for table in TABLES:
                 self.__dict__.pop(table, None)  # their files are gone
 
     def __copy__(self) -> Self:
@@ -314,6 +315,19 @@ class Result:
                 f"{self.place} has no table distances: run again with programs.run=distances and distances.table=true"
             )
         return self._dataset("distances")
+
+    @cached_property
+    @naming_keywords()
+    def core_groups(self) -> ResultTable:
+        """Groups of cores, sorted by id: id int64, k int32, parent int64 (the smallest group that contains it and more;
+        null without one), vertices int64, edges int64, density float64 (edges over pairs), is_leaf bool (whether it
+        contains no smaller group). A group is a connected component of the vertices with core number k or more.
+
+        Raises UsageError if the run did not compute the program core_groups.
+        """
+        if not any("core_groups/" in output.path for output in self.manifest.outputs):
+            raise UsageError(f"{self.place} has no table core_groups: run again with programs.run=core_groups")
+        return self._dataset("core_groups")
 
     @cached_property
     @naming_keywords()

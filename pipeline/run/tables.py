@@ -120,7 +120,7 @@ def make_tables(
             edge_files,
             how,
         )
-        published = _with_pairs(run, engine, graph, ran, published, files)
+        published = _with_tables(run, engine, graph, ran, published, files)
     outcome = TablesOutcome(
         known.bounded,
         known.unsettled,
@@ -148,7 +148,7 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
     buckets, degrees, files = graph.buckets, graph.partitions.degrees, run.plan.files
     with run.events.stage("publish", files * len(buckets.edges)) as stage:
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, table_format(run))
-        published = _with_pairs(run, engine, graph, ran, published, files)
+        published = _with_tables(run, engine, graph, ran, published, files)
     return manifest_of(run, graph, TablesOutcome(None, 0, published, None, None, ran.records))
 
 
@@ -159,15 +159,19 @@ def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Futu
     return engine.map("edge-columns", add, list(zip(estimates, columns, strict=True)))
 
 
-def _with_pairs(
+def _with_tables(
     run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults | None, published: Published, files: int
 ) -> Published:
-    """The same after the table of distances, if there is one, has been written."""
-    if ran is None or ran.pairs is None:
+    """The same after the tables of programs, if there are any, have been written."""
+    if ran is None:
         return published
-    from ..programs.results import publish_pairs
+    from ..programs.results import publish_groups, publish_pairs
 
-    written = publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
+    written = []
+    if ran.pairs is not None:
+        written += publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
+    if ran.groups is not None:
+        written += publish_groups(engine, ran.groups, table_format(run))
     return replace(published, files=[*published.files, *written])
 
 

@@ -140,11 +140,17 @@ class DeclaredProgram:
         return bool(self.kind.edges) or self.kind.by_support
 
     @property
+    def group_ids(self) -> str | None:
+        """The array of the state that holds ids of groups, if the program fills the table of groups."""
+        groups: tuple[str, str] | None = getattr(self.kind, "groups", None)
+        return None if groups is None else groups[1]
+
+    @property
     def runs_in_updates(self) -> bool:
         """Whether an update runs it in its own process, on one block: by supersteps, for columns of vertices alone."""
         from ...tasks.programs import Program
 
-        return issubclass(self.kind, Program) and not self.needs_lambda
+        return issubclass(self.kind, Program) and not self.needs_lambda and self.group_ids is None
 
     def make(self, parameters: Mapping[str, Any]) -> Program | SourceProgram | EdgeProgram:
         """The program with its parameters. Vertices are dense numbers; those that are left out are 0, or none. Raises

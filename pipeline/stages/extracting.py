@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...tasks import dense
-from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, SupportSums
+from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, EdgeLevels, SupportSums
 from ...tasks.device import MemorySpace
 from ...tasks.graph import count_triangles
 from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
-from ..events import Events
+from ..events import Events, Stage
 from ..output.manifest import DenseRecord
 from .exchange import Sent, exchange, forward, send
 from .layout import Layout
@@ -82,27 +82,7 @@ def extract(
     edges, starts = graph.edges, graph.starts
     engine = engine.for_tasks(len(edges)).for_partitions(space)
     with events.stage("extract", 2 * len(edges)) as stage:
-        highest = max(engine.peek(graph.results, _highest), default=0)
-        tasks = list(zip(edges, graph.degrees, graph.results, strict=True))
-        trees = engine.map("grow-tree", dense.grow_tree, tasks)
-        sent = send(
-            engine,
-            "send-outline",
-            "outlines",
-            dense.send_outline,
-            [(tree, b // FAN_IN) for b, tree in enumerate(trees)],
-        )
-        meanwhile()
-        engine.wait(trees, stage)
-        while (count := -(-len(sent.bundles) // FAN_IN)) > 1:
-            joins = [(t, t // FAN_IN) for t in range(count)]
-            joining = engine.for_tasks(count)
-            sent = forward(joining, "outlines", sent, "outlines", dense.join_outlines, joins)
-        (merged,) = exchange(engine.for_tasks(1), "outlines", sent, dense.merge_outlines, [(starts, highest)])
-        del sent
-        answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
-        found = exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees])
-        del answers, merged
+        trees, found, highest = find_components(engine, graph, meanwhile, stage)
         kept = engine.map("dn-edges", dense.dn_edges, list(zip(edges, trees, found, strict=True)))
         del trees
         total, inside = sum(engine.peek(edges, len)), sum(engine.peek(kept, len))
@@ -116,6 +96,41 @@ def extract(
         engine.wait(triangles, stage)
         record = record_of(engine, found)
     return Groups(found, triangles, highest, record)
+
+
+def find_components(
+    engine: TaskEngine,
+    graph: KnownLambda,
+    meanwhile: Callable[[], None] = lambda: None,
+    stage: Stage | None = None,
+) -> tuple[list[Future], list[Future], int]:
+    """The components of {λ ≥ k} for each k: [buckets] BucketTree, [buckets] BucketGroups, and the highest λ.
+
+    `graph.results` may be [buckets] EdgeLevels in place of λ.
+    """
+    highest = max(engine.peek(graph.results, _highest), default=0)
+    trees = engine.map("grow-tree", dense.grow_tree, list(zip(graph.edges, graph.degrees, graph.results, strict=True)))
+    sent = send(
+        engine,
+        "send-outline",
+        "outlines",
+        dense.send_outline,
+        [(tree, b // FAN_IN) for b, tree in enumerate(trees)],
+    )
+    meanwhile()
+    engine.wait(trees, stage)
+    while (count := -(-len(sent.bundles) // FAN_IN)) > 1:
+        joins = [(t, t // FAN_IN) for t in range(count)]
+        joining = engine.for_tasks(count)
+        sent = forward(joining, "outlines", sent, "outlines", dense.join_outlines, joins)
+    (merged,) = exchange(engine.for_tasks(1), "outlines", sent, dense.merge_outlines, [(graph.starts, highest)])
+    del sent
+    answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
+    return (
+        trees,
+        exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees]),
+        highest,
+    )
 
 
 def extract_tasks(layout: Layout) -> int:
@@ -187,7 +202,7 @@ def _send_triangles(
     return dense.send_sums(groups.bucket, starts, highest, kept.ids, kept.place, supports.support)
 
 
-def _highest(results: BucketResults) -> int:
+def _highest(results: BucketResults | EdgeLevels) -> int:
     return int(results.low.max()) if len(results) else 0
 
 

@@ -37,7 +37,7 @@ from .groups import (
     send_sums,
 )
 from .merge import Answer, MergedOutlines, answer_outlines, join_outlines, merge_outlines
-from .tree import BucketTree, Outline, grow_tree, send_outline
+from .tree import BucketTree, EdgeLevels, Outline, grow_tree, send_outline
 
 __all__ = [
     "Answer",
@@ -45,6 +45,7 @@ __all__ = [
     "BucketTree",
     "DnEdgeEnds",
     "DnEdges",
+    "EdgeLevels",
     "MergedOutlines",
     "Outline",
     "SupportSums",

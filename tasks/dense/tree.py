@@ -139,8 +139,19 @@ class Outline(Payload):
         return len(self.level) + len(self.low)
 
 
-def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults) -> BucketTree:
-    """The components of a bucket's edges, whose λ is `results.low`.
+@dataclass(frozen=True)
+class EdgeLevels(SizedArrays):
+    """The level of each edge of a bucket, if it is not λ. `len()` counts edges."""
+
+    low: Ints
+    """[edges] int32, at least 0; on the device of the edges."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults | EdgeLevels) -> BucketTree:
+    """The components of a bucket's edges, whose λ, or level, is `results.low`.
 
     Raises OutOfRoom for more than 2^31 - 2 local vertices, which are numbered with int32.
     """

@@ -6,6 +6,7 @@ exchange 2   send_state     blocks → buckets: collect_state
 exchange 3   ask_ids        buckets → buckets: answer_ids   (of columns that hold numbers of vertices)
 exchange 4   buckets → buckets: name_columns
 exchange 5   send_ends      buckets → buckets: collect_edge_columns   (of programs with columns of edges)
+                                               collect_levels         (of programs with groups)
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
+from ..dense import BucketGroups, EdgeLevels
+from ..dense.merge import HierarchyRows
 from ..errors import InternalError
 from ..ids import identity, order
 from ..ids.identity import Ids
@@ -69,6 +72,8 @@ class NamedColumns(SizedArrays):
     """[edges] columns of the bucket's edges by name."""
     pairs: PairTable | None = None
     """Distances from the vertices of the bucket, of a program that keeps them."""
+    groups: HierarchyRows | None = None
+    """Groups whose least vertex is in the bucket, of a program that finds groups."""
 
 
 @dataclass(frozen=True)
@@ -263,11 +268,7 @@ def collect_edge_columns(
     Raises ProgramError for an error of the program, and InternalError unless each larger end has its values.
     """
     highs, degree = kernels.to_host(edges.highs), kernels.to_host(degrees.degree)
-    answers = [parts[b] for b in sorted(parts)]
-    if sum(map(len, answers)) != len(highs):
-        raise InternalError(
-            f"bucket {edges.bucket} asked for the values of {len(highs)} vertices and got {sum(map(len, answers))}"
-        )
+    answers = _answers(edges, parts)
     of_low = {"number": np.arange(len(degree)) + edges.first, "degree": degree, **found.columns}
     of_high = {
         "number": highs.astype(np.int64),
@@ -282,6 +283,29 @@ def collect_edge_columns(
         for arrays, rows in ((of_low, edges.low), (of_high, edges.high))
     )
     return EdgeColumns(edges.bucket, Calls(program).of_edges(low, high, kernels.to_host(results.support)))
+
+
+def _answers(edges: BucketEdges, parts: Mapping[int, EndValues]) -> list[EndValues]:
+    """The values of the bucket's larger ends, in their order. Raises InternalError unless each has its values."""
+    answers = [parts[b] for b in sorted(parts)]
+    if (found := sum(map(len, answers))) != len(edges.highs):
+        raise InternalError(
+            f"bucket {edges.bucket} asked for the values of {len(edges.highs)} vertices and got {found}"
+        )
+    return answers
+
+
+def collect_levels(name: str, edges: BucketEdges, found: BucketColumns, parts: Mapping[int, EndValues]) -> EdgeLevels:
+    """The level of each edge of a bucket: the smaller of the values `name` [vertices] of its ends."""
+    own = found.columns[name]
+    others = np.concatenate([own[:0], *(part.state[name] for part in _answers(edges, parts))])
+    level = np.minimum(own[kernels.to_host(edges.low)], others[kernels.to_host(edges.high)])
+    return EdgeLevels(np.asarray(level, like=edges.low))
+
+
+def with_groups(named: NamedColumns, name: str, groups: BucketGroups) -> NamedColumns:
+    """The results of a program for a bucket, with its groups, and the innermost one of each vertex as column `name`."""
+    return replace(named, columns={**named.columns, name: groups.innermost}, groups=groups.components)
 
 
 def with_edges(named: NamedColumns, edges: EdgeColumns) -> NamedColumns:

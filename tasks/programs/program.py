@@ -331,6 +331,13 @@ class Program(ABC):
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """
 
+    groups: ClassVar[tuple[str, str] | None] = None
+    """For `core_groups`. Names of two arrays of the state: a level of each vertex, int32, and an int64 that is -1.
+
+    When the program has ended, the connected groups of the vertices with level k or more are found for each k. The
+    second array becomes the id of the innermost group of each vertex, -1 without edges, and the groups become a table.
+    """
+
     by_support: ClassVar[bool] = False
     """Whether the weight of an edge is its support, the number of triangles that contain it, not a weight of the input.
     It needs λ in the run. Directions are ignored.

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..dense import BucketGroups
+from ..dense.merge import HierarchyRows
 from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
@@ -35,6 +36,17 @@ _DN_GRAPHS = pa.schema(
         ("triangles", pa.int64()),
         ("parent", pa.int64()),
         ("track", pa.int64()),
+    ]
+)
+CORE_GROUPS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("k", pa.int32()),
+        ("parent", pa.int64()),
+        ("vertices", pa.int64()),
+        ("edges", pa.int64()),
+        ("density", pa.float64()),
+        ("is_leaf", pa.bool_()),
     ]
 )
 _MEMBERS = pa.schema([("dn_graph", pa.int64())])
@@ -101,6 +113,20 @@ def write_groups(
     """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet, with arguments as for `group_tables`."""
     tables = group_tables(how, ids, groups, triangles, tracks)
     return [write_group_file(how, table, groups.bucket, slice(0, len(table))) for table in tables]
+
+
+def write_core_groups(how: TableOptions, bucket: int, groups: HierarchyRows) -> OutputFile:
+    """Write core_groups/part-N.parquet, as `Result` describes it: the groups whose least vertex is in the bucket."""
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for rows in _row_groups(how, slice(0, len(groups))):
+            own = groups[rows]
+            density = own.edges / (own.vertices * (own.vertices - 1) / 2)
+            sizes = (pa.array(column) for column in (own.vertices, own.edges, density, own.is_leaf))
+            yield [pa.array(own.id), pa.array(own.level), _or_null(own.parent), *sizes]
+
+    name = f"core_groups/part-{bucket:05d}.parquet"
+    return write_table(how.folder, name, CORE_GROUPS, 1, batches(), how.compression)
 
 
 def write_group_file(how: TableOptions, table: GroupTable, number: int, rows: slice) -> OutputFile:

@@ -53,6 +53,15 @@ _HIERARCHY = {
     "vertices": pa.int64(),
     "edges": pa.int64(),
 }
+_CORE_GROUPS = {
+    "id": pa.int64(),
+    "k": pa.int32(),
+    "parent": pa.int64(),
+    "vertices": pa.int64(),
+    "edges": pa.int64(),
+    "density": pa.float64(),
+    "is_leaf": pa.bool_(),
+}
 _DN_GRAPHS = {
     "id": pa.int64(),
     "lambda": pa.int32(),
@@ -124,6 +133,28 @@ def check_groups(
     return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs computed again", True
 
 
+def groups_by_level(edges: EdgeTable, size: int) -> tuple[dict[str, NDArray[Any]], Int]:
+    """The components of the edges of level `edges.low` or more, for each level, as columns of a table of groups; and
+    the id of the innermost group of each of the `size` vertices, -1 without edges.
+    """
+    computed, home, _ = _components(edges, size)
+    parent = computed["parent"]
+    number = (computed["least"] << int(edges.low.max(initial=0)).bit_length()) + computed["k"]
+    groups = {
+        "id": number,
+        **{name: computed[name] for name in ("k", "vertices", "edges")},
+        "parent": np.where(parent >= 0, number[parent], -1) if parent.size else parent,
+        "density": 2 * computed["edges"] / np.maximum(computed["vertices"] * (computed["vertices"] - 1), 1),
+        "is_leaf": ~np.isin(np.arange(parent.size), parent),
+    }
+    return groups, np.append(number, -1)[home]
+
+
+def compare_groups(out: Folder, manifest: dict[str, Any], groups: dict[str, NDArray[Any]]) -> None:
+    """Compare core_groups/ with `groups`. Raises Flaw."""
+    _compare(_read(out, manifest, "core_groups", _CORE_GROUPS), groups, "id")
+
+
 def _ids(components: dict[str, Int], highest: int, stored: Int) -> Int:
     """Ids of components, from their least vertices and k."""
     earlier = components["least"] * (highest + 1) + components["k"]  # as builds before 23 November 2026 made them
@@ -191,7 +222,8 @@ def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
 def _read(out: Folder, manifest: dict[str, Any], name: str, columns: dict[str, pa.DataType]) -> dict[str, NDArray[Any]]:
     """The table as arrays, with parent -1 for roots."""
     table = read_table(out, manifest, name, [], columns, nulls=("parent",))
-    return {column: table[column].fill_null(-1).to_numpy() for column in columns}
+    filled = {column: table[column].fill_null(-1) if column == "parent" else table[column] for column in columns}
+    return {column: values.to_numpy(zero_copy_only=False) for column, values in filled.items()}
 
 
 def _compare(stored: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]], key: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..ids.display import parse_id
 from ..storage.folders import Folder
 from .arcs import Arcs, arcs_of
+from .groups import compare_groups, groups_by_level
 from .reading import Flaw, Int, positions, read_file, reject, table_files
 from .tables import EdgeTable, VertexTable, edge_at
 from .triangles import orient, triangles
@@ -130,6 +131,24 @@ def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
 
 def check_coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Peel the vertices of smallest degree."""
+    _check_cores(edges, vertices, "coreness")
+
+
+def check_cores(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """As `check_coreness`, and the innermost groups by union-find, from the highest core number down."""
+    _check_cores(edges, vertices, "core")
+    stored = vertices.added["core_group"].fill_null(-1).to_numpy()
+    _, homes = _core_groups(edges, vertices)
+    reject(stored != homes, lambda at: f"vertex {vertices.name(at)}: core_group is {homes[at]}, not {stored[at]}")
+
+
+def _check_cores(edges: EdgeTable, vertices: VertexTable, name: str) -> None:
+    core, stored = _cores(edges, vertices), _numbers(vertices, name)
+    reject(stored != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {stored[at]}")
+
+
+def _cores(edges: EdgeTable, vertices: VertexTable) -> Int:
+    """[vertices] core numbers."""
     ends, others = _both_directions(edges)
     degree = np.bincount(ends, minlength=len(vertices.ids))
     core = np.zeros(len(vertices.ids), np.int64)
@@ -143,8 +162,22 @@ def check_coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str,
         degree -= np.bincount(ends[gone], minlength=len(degree))
         kept = left[ends] & left[others]
         ends, others = ends[kept], others[kept]
-    stored = _numbers(vertices, "coreness")
-    reject(stored != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {stored[at]}")
+    return core
+
+
+def _core_groups(edges: EdgeTable, vertices: VertexTable) -> tuple[dict[str, NDArray[Any]], Int]:
+    core = _cores(edges, vertices)
+    level = np.minimum(core[edges.source], core[edges.target])
+    return groups_by_level(replace(edges, low=level), len(vertices.ids))
+
+
+def check_core_groups(
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable
+) -> tuple[str, bool]:
+    """Compare core_groups/ with the groups computed from core numbers. Raises Flaw."""
+    groups, _ = _core_groups(edges, vertices)
+    compare_groups(out, manifest, groups)
+    return f"{len(groups['id']):,} groups computed again", True
 
 
 def check_clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:

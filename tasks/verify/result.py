@@ -21,7 +21,14 @@ from .arcs import Arcs, arcs_of, arcs_of_input
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .program_checks import CheckByArcs, CheckByEdges, check_distance_table, has_distance_table, of_record
+from .program_checks import (
+    CheckByArcs,
+    CheckByEdges,
+    check_core_groups,
+    check_distance_table,
+    has_distance_table,
+    of_record,
+)
 from .reading import Flaw, Int, reject
 from .tables import (
     EdgeTable,
@@ -206,6 +213,8 @@ def _check_programs(
     checklist.run("programs", lambda: check_programs(manifest, edges, vertices, arcs()))
     if any(has_distance_table(record) for record in manifest["programs"]):
         checklist.run("distances", lambda: check_distance_table(folder, manifest, edges, vertices, arcs()))
+    if any(record["name"] == "core_groups" and record["converged"] for record in manifest["programs"]):
+        checklist.run("core_groups", lambda: check_core_groups(folder, manifest, edges, vertices))
 
 
 def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:

@@ -21,6 +21,7 @@ from edgemill.pipeline import cli
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
+from edgemill.tasks.publish.dense_tables import CORE_GROUPS
 from edgemill.tasks.publish.writing import EDGE_VALUE_COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -127,6 +128,7 @@ def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -
     tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
     assert listed.pop("attributes") == [("id", "id")]  # see tests/pipeline/frames/test_attributes.py
     assert listed.pop("distances") == [("source", "id"), ("target", "id"), ("distance", "int32")]  # on request
+    assert listed.pop("core_groups") == [(field.name, str(field.type)) for field in CORE_GROUPS]  # on request
     assert tables.keys() == listed.keys()
     for name, schema in tables.items():
         found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]

@@ -232,6 +232,10 @@ def change_index(path: Path, **other: Any) -> None:
         ),
         (lambda kept: change_index(kept / "graph.json", format=99), "was made by a newer edgemill (format 99)"),
         (lambda kept: change_index(kept / "graph.json", format=float("inf")), "is damaged: graph.json: cannot convert"),
+        (
+            lambda kept: change_index(kept / "graph.json", starts=[0, 5, 10]),
+            "is damaged: graph.json: ValueError('it lists 1, 1, 2",
+        ),
     ],
 )
 def test_a_checkpoint_that_cannot_be_used(
