@@ -112,6 +112,6 @@ def test_from_certificates_to_a_result(tmp_path: Path) -> None:
     result = Result(tmp_path / "results" / "facebook")
     assert (result.manifest.counts.edges, result.manifest.counts.triangles) == (88_234, 1_612_010)
     assert result.manifest.lam is not None and result.manifest.lam.max == 95
-    assert len(result.manifest.partitions) == 2
+    assert len(result.manifest.partitions) == 1  # one worker can hold so small a graph, and they share a host
     key = (tmp_path / "certificates" / "node-key.pem").read_text().splitlines()[1]
     assert not [file for file in result.path.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
