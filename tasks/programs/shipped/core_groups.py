@@ -30,7 +30,11 @@ class CoreGroups(Coreness):
     constant = ("group",)
     columns: ClassVar = {
         "core": Column("The largest k for which the vertex is in the k-core.", "core"),
-        "group": Column("The innermost group of `core_groups` that contains the vertex.", "core_group", -1),
+        "group": Column(
+            "The id of the innermost connected k-core that contains the vertex.",
+            "core_group",
+            -1,
+        ),
     }
     check = CheckByEdges(check_cores)
     groups = ("core", "group")
