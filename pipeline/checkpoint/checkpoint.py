@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from ...tasks.errors import ClusterLost
 from ...tasks.graph import PartitionCounts
+from ...tasks.ingest.numbering import BucketEdges
 from ...tasks.inputs.sources import Source, SourceFile
 from ...tasks.storage.array_files import DamagedFile, StoredFile, checkpoint_errors
 from ...tasks.storage.folders import Folder, folder_at
@@ -165,8 +167,9 @@ class Checkpoint:
         """The graph that an earlier run saved; None without a usable checkpoint."""
 
         def graph_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> Graph:
-            rows, buckets = edges_of(facts, futures)
-            counts = [PartitionCounts(**counts) for counts in facts["counts"]]
+            rows, buckets = edges_of(engine, facts, futures)
+            counts = TypeAdapter(list[PartitionCounts]).validate_python(facts["counts"])
+            _refuse_no_counts([count for own in counts for count in astuple(own)])
             partitions = Partitions(futures["rows"], futures["degrees"])
             supports = futures.get("supports", [])
             _refuse_unequal(buckets.edges, partitions.degrees, *([supports] if supports else []))
@@ -377,11 +380,33 @@ def facts_of(rows: RowCounts, buckets: Buckets) -> dict[str, Any]:
     return {"rows": asdict(rows), "starts": buckets.starts.tolist(), "duplicates": buckets.duplicates}
 
 
-def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> tuple[RowCounts, Buckets]:
-    """The edges in buckets, from the facts of an index and its restored files."""
-    starts = np.array(facts["starts"], np.int64)
-    _refuse_unequal(futures["ids"], futures["edges"], starts[1:])
-    return RowCounts(**facts["rows"]), Buckets(futures["ids"], futures["edges"], starts, facts["duplicates"])
+def edges_of(
+    engine: Engine, facts: Mapping[str, Any], futures: Mapping[str, list[Future]]
+) -> tuple[RowCounts, Buckets]:
+    """The edges in buckets, from the facts of an index and its restored files. Raises ValueError if the facts are not
+    those of the files.
+    """
+    rows = TypeAdapter(RowCounts).validate_python(facts["rows"])
+    buckets = Buckets(futures["ids"], futures["edges"], np.array(facts["starts"], np.int64), facts["duplicates"])
+    _refuse_unequal(buckets.ids, buckets.edges, buckets.starts[1:])
+    _refuse_no_counts([buckets.duplicates, *(count for count in astuple(rows) if isinstance(count, int))])
+    found = engine.peek(buckets.edges, _size_and_starts)
+    if any(starts != facts["starts"] for _, starts in found):
+        raise ValueError("its buckets begin at other vertices")
+    edges, duplicates = sum(size for size, _ in found), rows.duplicates + buckets.duplicates
+    if rows.rows != edges + rows.self_loops + duplicates + rows.nulls + rows.filtered:
+        raise ValueError(f"{rows.rows} rows are not {edges} edges and those that were left out")
+    return rows, buckets
+
+
+def _size_and_starts(edges: BucketEdges) -> tuple[int, list[int]]:
+    return len(edges), edges.starts.tolist()
+
+
+def _refuse_no_counts(numbers: Sequence[int]) -> None:
+    """Raises ValueError for a number that counts nothing."""
+    if any(not 0 <= number < 2**63 for number in numbers):
+        raise ValueError(f"{numbers} are no counts")
 
 
 def _refuse_unequal(*lists: Sized) -> None:

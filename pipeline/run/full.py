@@ -421,7 +421,7 @@ def _partition_counts(own: ShardCounts) -> PartitionCounts:
 
 def _load_numbered(run: RunContext, checkpoint: Checkpoint) -> _Numbered | None:
     return checkpoint.load_step(
-        run.engine, run.events, _NUMBERED, lambda facts, futures: _Numbered(*edges_of(facts, futures))
+        run.engine, run.events, _NUMBERED, lambda facts, futures: _Numbered(*edges_of(run.engine, facts, futures))
     )
 
 
@@ -430,5 +430,7 @@ def _load_owned(run: RunContext, checkpoint: Checkpoint) -> _Owned | None:
         run.engine,
         run.events,
         _OWNED,
-        lambda facts, futures: _Owned(_Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"][0]),
+        lambda facts, futures: _Owned(
+            _Numbered(*edges_of(run.engine, facts, futures)), futures["degrees"], futures["owned"][0]
+        ),
     )

@@ -231,6 +231,8 @@ def change_index(path: Path, **other: Any) -> None:
             marks=pytest.mark.slow,
         ),
         (lambda kept: change_index(kept / "graph.json", format=99), "was made by a newer edgemill (format 99)"),
+        (lambda kept: change_index(kept / "graph.json", duplicates=99), "rows are not"),
+        (lambda kept: change_index(kept / "graph.json", duplicates=-1), "are no counts"),
         (lambda kept: change_index(kept / "graph.json", format=float("inf")), "is damaged: graph.json: cannot convert"),
         (
             lambda kept: change_index(kept / "graph.json", starts=[0, 5, 10]),
