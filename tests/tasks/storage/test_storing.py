@@ -38,8 +38,8 @@ from edgemill.tasks.shards.supports import BucketSupports
 from edgemill.tasks.storage.array_files import DamagedFile, StoredFile
 from examples import examples
 
-OF_PROGRAMS = {"NamedColumns", "Outcome", "PairTable", "Pending"}
-"""Stored in tests/tasks/programs/test_paused.py."""
+OF_PROGRAMS = {"HierarchyRows", "NamedColumns", "Outcome", "PairTable", "Pending"}
+"""Stored in tests/tasks/programs/test_paused.py and tests/pipeline/programs/test_core_groups.py."""
 
 
 def same(one: Any, other: Any) -> bool:
