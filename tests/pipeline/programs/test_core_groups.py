@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import runs
 from edgemill.pipeline import Result, UsageError, core_groups_of, core_members, mine
 from edgemill.pipeline.programs import running
+from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import program_checks
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.reading import Flaw
@@ -135,15 +136,19 @@ def test_buckets_lambda_and_checkpoints_change_nothing(
 
 
 @pytest.mark.timeout(120)
-def test_two_workers(tmp_path: Path) -> None:
+def test_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = write(drawn(3), tmp_path / "rows.parquet")
     alone = mine(rows, tmp_path / "alone", **HOW)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MIN_BUCKET_ROWS", 20)
     ended = call(
         *("run", "--input", str(rows), "--output", str(tmp_path / "two"), "--programs", "core_groups"),
         *("--workers", "2", "--device", "cpu", "--set", "partitioning.count=2", "--set", "output.report=false"),
     )
     assert ended.exit_code == 0, ended.output
-    assert tables(Result(tmp_path / "two")) == tables(alone)
+    found = Result(tmp_path / "two")
+    assert (found.manifest.programs[0].groups, len(list((tmp_path / "two/core_groups").iterdir())) > 1) == (2, True)
+    assert tables(found) == tables(alone)
 
 
 def test_directions_and_vertices_without_edges(tmp_path: Path) -> None:
