@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from . import ingest
@@ -52,8 +53,12 @@ def whole_cliques(space: MemorySpace) -> OwnedEdges:
     return ingest.owned_to_device(_owned()) if space is MemorySpace.DEVICE else _owned()
 
 
-def load_packing(space: MemorySpace) -> None:
-    """Pack some rows, so that the threads that read do not all load the kernels for it."""
+def load_coding(space: MemorySpace, text: bool) -> None:
+    """Pack some rows, or code some strings, so that the threads that read do not all load the kernels for it."""
+    if text:
+        names = pa.array([f"{number % CLIQUE}" for number in range(CLIQUE * CLIQUES)], pa.large_string())
+        ingest.clean(0, IdRows(names, names[::-1]), space)
+        return
     rows = np.arange(CLIQUE, dtype=np.int64)
     ingest.pack(0, IdRows(space.place(rows), space.place(rows)))
 

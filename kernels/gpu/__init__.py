@@ -1,9 +1,9 @@
 """The GPU backend: CUDA kernels over CuPy arrays. Implements `kernels.backend.Backend`; importing it imports CuPy.
 
-May import `kernels`, but of `kernels.cpu` only `arrays.shared_words` and `programs`. Start with `peel`, then
-`runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of their counterparts in
-`kernels.cpu`. Modules without a counterpart (`whole_graph`, `streaming`, and mail and peeling in `shards`) are not part
-of the backend: callers import them directly.
+May import `kernels`, but of `kernels.cpu` only `programs`, `arrays.shared_words` and `arrays.strings`. Start with
+`peel`, then `runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of their
+counterparts in `kernels.cpu`. Modules without a counterpart (`whole_graph`, `streaming`, and mail and peeling in
+`shards`) are not part of the backend: callers import them directly.
 """
 
 from .adjacency import adjacency, compact, row_numbers

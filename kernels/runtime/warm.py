@@ -312,9 +312,10 @@ def warm(
 ) -> WarmUp:
     """Call each kernel that `method` uses with `partitions` partitions, on small inputs; see `parts_for`.
 
-    With `on_gpu`, calls the CPU's kernels of a run on GPUs, which sort and join components and number strings. Then
-    compiles the GPU's kernels that are chosen by the shape of the graph, or loads them from CuPy's cache
-    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. Up to `processes` processes compile what no cache has yet.
+    With `on_gpu`, calls the CPU's kernels of a run on GPUs, which sort and join components, and with `text` those that
+    number strings. Then compiles the GPU's kernels that are chosen by the shape of the graph, or loads them from CuPy's
+    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. Up to `processes` processes compile what no cache has
+    yet.
     """
     if not on_gpu:
         return load_parts(parts_for(method, partitions, text, many, bands, records), processes)

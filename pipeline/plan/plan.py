@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
+GPU_STRING_BYTES = 68
+"""Memory of a string, beside its own bytes, on a GPU that codes the strings of a block."""
 GPU_ROW_IN_PARTS_BYTES = 20
 """Memory of a row on a GPU that numbers rows in parts, besides the rows sorted at once: 16 for packed rows and the same
 rows sorted, and then 17 for the edges of all parts and the ranks of their ends.
@@ -168,8 +170,8 @@ class PlanFacts:
 
     @property
     def ingest_on_device(self) -> bool:
-        """Whether rows are cleaned, numbered and written from the GPUs' memory. Rows with weights stay in host memory,
-        and so do strings: the GPUs get their positions among the distinct strings.
+        """Whether rows are cleaned, numbered and written from the GPUs' memory. Rows with weights stay in host memory.
+        The GPUs code the strings of each block as positions among the distinct ones, which stay in host memory.
         """
         if self.source.weights is not None:
             return False
@@ -177,8 +179,10 @@ class PlanFacts:
 
     @property
     def _fits_at_once(self) -> bool:
-        room = GPU_FILL * self.capacity.device_bytes * self.capacity.workers
-        return 0 < self.source.rows * GPU_ROW_BYTES <= room
+        rows = self.source.rows * GPU_ROW_BYTES / self.capacity.workers
+        if self.source.kind == "string":
+            rows += self.blocks_at_once * 2 * self.block_rows * (self.graph.id_bytes + GPU_STRING_BYTES)
+        return 0 < rows <= GPU_FILL * self.capacity.device_bytes
 
     @property
     def ingest_in_parts(self) -> bool:
@@ -202,7 +206,9 @@ class PlanFacts:
 
     @property
     def sorted_groups(self) -> int:
-        """Groups of blocks whose packed rows GPUs sort together; 0 if they do not."""
+        """Groups of blocks whose rows GPUs sort together; 0 if they do not."""
+        if self.ingest_on_device and self.packs and self.buckets == 1:
+            return 1
         if not (self.ingest_on_device and self._has_dense_rows):
             return 0
         workers = min(self.capacity.workers, len(self.blocks))

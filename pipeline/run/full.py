@@ -21,7 +21,7 @@ from ...tasks.graph import PartitionCounts, count_triangles
 from ...tasks.ids.order import MANY
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import Folder, folder_at
-from ...tasks.warm import load_packing
+from ...tasks.warm import load_coding
 from ..bounding.bounding import BoundingCheckpoint, records_order
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of, file_identities, made_of_input
 from ..cluster.client import Client
@@ -285,8 +285,8 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
     if not all(engine.on_every_worker(is_prepared, needed)):
         return engine.on_every_worker(prepare, needed, engine.capacity.threads)
     if plan.ingest_on_device:
-        engine.on_every_worker(load_packing, MemorySpace.DEVICE)
-    if needed.text or not plan.ingest_on_device:
+        engine.on_every_worker(load_coding, MemorySpace.DEVICE, needed.text)
+    else:
         from ...kernels.runtime.warm import BY_STAGE, load_parts  # loads Numba
 
         engine.on_every_worker(load_parts, sorted(BY_STAGE["read"]))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import expm1
 from operator import attrgetter, itemgetter
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from ...tasks.ingest import BucketIds
 from ...tasks.ingest.blocks import PART_BYTES, BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
 from ...tasks.ingest.numbering import ids_of
-from ...tasks.ingest.packed import PackedFacts, PackedRows, can_pack, has_dense_ids
+from ...tasks.ingest.packed import PackedFacts, PackedRows, WideRows, can_pack, has_dense_ids
 from ...tasks.ingest.reading import TEXT_AHEAD_BYTES
 from ...tasks.inputs.sources import InputBlock, Source, refuse_other_counts
 from ...tasks.storage.passwords import without_passwords
@@ -94,7 +93,7 @@ def read(
     space: MemorySpace,
     packed: bool = False,
 ) -> tuple[list[Future], RowCounts]:
-    """Read all blocks. Returns [blocks] BlockEdges, or PackedRows if `packed`, and the counts of their rows.
+    """Read all blocks. Returns [blocks] BlockEdges, or with `packed` PackedRows or WideRows, and their counts of rows.
 
     Arrays are placed in `space`, here and in the stages that follow. Raises InputError for null ids, with their number
     in all blocks, unless `nulls` is "drop", and for a Matrix Market file with another number of entries than it says.
@@ -131,7 +130,7 @@ class _BlockCounts:
     left_out: LeftOut
 
 
-def _row_counts(block: BlockEdges | PackedRows) -> _BlockCounts:
+def _row_counts(block: BlockEdges | PackedRows | WideRows) -> _BlockCounts:
     return _BlockCounts(block.rows, block.self_loops, block.duplicates, block.left_out)
 
 
@@ -140,7 +139,7 @@ def number(
 ) -> Buckets:
     """Number the vertices densely in id order, and send each edge once to the bucket of its smaller end.
 
-    `blocks` are BlockEdges or PackedRows. Makes `buckets` buckets, or more if these do not fit a worker's memory.
+    `blocks` are BlockEdges, PackedRows or WideRows. Makes `buckets` buckets, or more if these do not fit a worker.
     Empties the list `blocks`: futures of blocks and of exchanges are released as soon as no task needs them, so that
     workers spill each array at most once.
 
@@ -152,8 +151,9 @@ def number(
     every = ingest.sample_interval(source.rows, buckets)
     facts = engine.peek(blocks, partial(_facts_of, every), homes)
     packed = [own if isinstance(own, PackedFacts) else None for own in facts]
-    if _is_dense(packed):
-        return _number_packed(engine, events, blocks, packed, buckets)
+    whole = [own for own in packed if own is not None]
+    if len(whole) == len(facts) and (buckets == 1 or _is_dense(whole)):
+        return _number_packed(engine, events, blocks, whole, buckets)
     cleaned = [own for own in facts if isinstance(own, _BlockFacts)]
     if space is MemorySpace.HOST and len(cleaned) == len(facts):
         buckets = max(buckets, _buckets_for([own.numbering_bytes for own in cleaned], engine.capacity))
@@ -225,9 +225,9 @@ class _BlockFacts:
     sample: Ids
 
 
-def _facts_of(every: int, block: BlockEdges | PackedRows) -> PackedFacts | _BlockFacts:
+def _facts_of(every: int, block: BlockEdges | PackedRows | WideRows) -> PackedFacts | _BlockFacts:
     """The facts of a block, with a sample of one id for every `every` rows."""
-    if isinstance(block, PackedRows):
+    if isinstance(block, PackedRows | WideRows):
         return ingest.facts_of(block, every)
     numbering_bytes = NUMBERING_FACTOR * int(block.ids.nbytes) + MERGING_BYTES * len(block)
     return _BlockFacts(numbering_bytes, ingest.sample_ids(block, every))
@@ -241,11 +241,12 @@ def _sizes_of(ids: BucketIds) -> tuple[int, int]:
 def _number_packed(
     engine: TaskEngine, events: Events, blocks: list[Future], facts: Sequence[PackedFacts], buckets: int
 ) -> Buckets:
-    """`number` for packed rows whose ids are dense. `facts` [blocks]."""
+    """`number` for rows that were not cleaned, if their ids are dense or there is one bucket. `facts` [blocks]."""
     with events.stage("number", 2 * buckets) as stage:
         at = engine.bucket_workers(buckets)
         if buckets == 1:
-            both = engine.map("number-packed", ingest.number_packed, [(blocks[:],)], at)
+            how = ingest.number_packed if _is_dense(facts) else ingest.number_wide
+            both = engine.map("number-packed", how, [(blocks[:],)], at)
         else:
             both = _sort_into_buckets(engine, blocks, facts, buckets, at)
         del blocks[:]
@@ -317,11 +318,9 @@ def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iter
         yield own
 
 
-def _is_dense(facts: Sequence[PackedFacts | None]) -> TypeGuard[Sequence[PackedFacts]]:
-    """Whether all blocks are packed, and a table over the range of their ids is small enough. `facts` [blocks]."""
-    packed = [own for own in facts if own is not None]
-    rows, largest = sum(own.rows for own in packed), max((own.largest for own in packed), default=0)
-    return 0 < len(packed) == len(facts) and has_dense_ids(rows, largest)
+def _is_dense(facts: Sequence[PackedFacts]) -> bool:
+    """Whether a table over the range of all ids is small enough. `facts` [blocks]."""
+    return has_dense_ids(sum(own.rows for own in facts), max((own.largest for own in facts), default=0))
 
 
 def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:

@@ -17,7 +17,7 @@ from ...kernels.runtime.device import device
 from ...kernels.runtime.threads import cores
 from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
-from ...tasks.warm import run_clique
+from ...tasks.warm import load_coding, run_clique
 from ..cluster.engine import Engine, Future
 from ..events import Events
 
@@ -61,10 +61,11 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
     report = WarmUp(0, 0.0)
     with first_run.preparing(repr(needed)):
         if needed.method is not None:
-            report = warm(needed.method, 1 + needed.several, True, needed.text, threads)
+            report = warm(needed.method, 1 + needed.several, True, needed.text and not needed.ingest, threads)
             run_cliques(needed)
         if needed.ingest:
             run_stages(MemorySpace.DEVICE)
+            load_coding(MemorySpace.DEVICE, needed.text)
         if needed.several:
             from ...tasks.shards import warm_shards_on_gpu
 

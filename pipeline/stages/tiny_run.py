@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
+from ...tasks.ingest.packed import WIDE
 from ...tasks.ingest.reading import IdRows
 from ...tasks.inputs.sources import Source
 from ...tasks.publish import lambda_columns as publish
@@ -36,8 +37,9 @@ def run_stages(space: MemorySpace) -> int:
     source = Source("cliques", (), "source", "target", pa.int64())
     rows = IdRows(np.append(low, [0, 1]), np.append(high, [0, 0]))
     placed = replace(rows, source=space.place(rows.source), target=space.place(rows.target))
-    packed = [found for block in range(2) if (found := ingest.pack(block, placed)) is not None]
-    number(engine, events, source, packed, 1, space)
+    wide = replace(placed, source=placed.source - WIDE)
+    for given in (placed, wide):
+        number(engine, events, source, [ingest.pack(block, given) for block in range(2)], 1, space)
     blocks = [ingest.clean(block, rows, space) for block in range(2)]
     buckets = number(engine, events, source, blocks, 2, space)
     vertices = int(buckets.starts[-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from ... import kernels
 from ...kernels.runtime.threads import threads_now
 from ..device import MemorySpace
 from . import order
+
+if TYPE_CHECKING:
+    from ...kernels.gpu.arrays.strings import DeviceStrings
 
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio, odd."""
@@ -58,28 +61,38 @@ def no_ids(kind: Kind, space: MemorySpace = MemorySpace.HOST) -> Ids:
     return space.place(np.zeros(0, np.int64)) if kind == "integer" else pa.array([], pa.large_string())
 
 
-def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
+def encode(
+    first: Ids, second: Ids, space: MemorySpace = MemorySpace.HOST
+) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
     """The distinct ids of two columns, ascending, and each column as positions in them.
+
+    Positions of integers are where the integers are, those of strings in `space`.
 
     Raises OutOfRoom for more than `order.MAX_CODES` distinct ids.
     """
     if not isinstance(first, pa.Array):
         values, (first_code, second_code) = order.encode(first, second)
         return values, first_code, second_code
-    ids, (first_code, second_code) = encode_all([first, second])
+    ids, (first_code, second_code) = encode_all([first, second], space)
     return ids, first_code, second_code
 
 
-def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
+def merge(runs: Sequence[Ids], space: MemorySpace = MemorySpace.HOST) -> tuple[Ids, list[NDArray[np.int32]]]:
     """Merge non-empty ascending arrays: the distinct ids, ascending, and each array as positions in them.
+
+    Positions of integers are where the integers are, those of strings in `space`.
 
     Raises OutOfRoom for more than `order.MAX_CODES` distinct ids, as `encode` does.
     """
     if len(runs) == 1:
         order.check_codes(len(runs[0]))
-        return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
+        if isinstance(runs[0], pa.Array):
+            return runs[0], [space.place(np.arange(len(runs[0]), dtype=np.int32))]
+        return runs[0], [np.arange(len(runs[0]), dtype=np.int32, like=runs[0])]
     if not isinstance(runs[0], pa.Array):
         return order.encode_runs(runs)
+    if space is MemorySpace.DEVICE:
+        return encode_all(runs, space)
     parts = sum(map(len, runs)) // MERGED_AT_ONCE
     if parts > 1 and (threads := threads_now()) > 1:
         return _merge_by_range(runs, min(parts, threads))
@@ -107,11 +120,21 @@ def _merge_by_range(runs: Sequence[pa.LargeStringArray], parts: int) -> tuple[Id
     return concatenate([ids for ids, _ in merged]), positions
 
 
-def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
-    """The distinct strings of at least one column, ascending, and each column as positions in them.
+def encode_all(
+    columns: Sequence[pa.LargeStringArray | DeviceStrings], space: MemorySpace = MemorySpace.HOST
+) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+    """The distinct strings of at least one column, ascending, and each column as positions in them, in `space`.
+
+    The GPU codes the strings if the positions are placed there and it has room for the strings.
 
     Raises OutOfRoom as `encode` does.
     """
+    if space is MemorySpace.DEVICE:
+        placed = [place_strings(column) for column in columns]
+        if (coded := _encode_on_gpu(placed)) is not None:
+            return coded
+        ids, codes = encode_all([column if isinstance(column, pa.Array) else _from_gpu(column) for column in placed])
+        return ids, [space.place(code) for code in codes]
     from ...kernels.cpu.arrays.strings import sort_strings  # loads Numba
 
     texts = pa.concat_arrays(columns)
@@ -120,8 +143,46 @@ def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringAr
     order.check_codes(int(np.count_nonzero(first)))
     code = np.empty(len(texts), np.int32)
     code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
-    sizes = [len(column) for column in columns]
-    return texts.take(pa.array(ascending[first])), np.split(code, np.cumsum(sizes)[:-1])
+    return texts.take(pa.array(ascending[first])), _parts(code, list(map(len, columns)))
+
+
+def place_strings(column: pa.LargeStringArray | DeviceStrings) -> pa.LargeStringArray | DeviceStrings:
+    """The strings in the GPU's memory; the column itself if they are there, or if there is no room for them."""
+    from ...kernels.gpu.arrays.strings import to_device  # imports CuPy
+
+    if not isinstance(column, pa.Array):
+        return column
+    placed = to_device(*_bytes(column))
+    return column if placed is None else placed
+
+
+def _encode_on_gpu(
+    columns: Sequence[pa.LargeStringArray | DeviceStrings],
+) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]] | None:
+    """As `encode_all`; None if the strings do not fit the GPU."""
+    from ...kernels.gpu.arrays.strings import distinct_strings
+
+    placed = [column for column in columns if not isinstance(column, pa.Array)]
+    found = distinct_strings(placed) if len(placed) == len(columns) else None
+    if found is None:
+        return None
+    order.check_codes(len(found.offsets) - 1)
+    return _strings(found.offsets, found.content), _parts(found.code, list(map(len, placed)))
+
+
+def _from_gpu(column: DeviceStrings) -> pa.LargeStringArray:
+    from ...kernels.gpu.arrays.strings import to_host
+
+    return _strings(*to_host(column))
+
+
+def _strings(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pa.LargeStringArray:
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(content))
+
+
+def _parts(code: NDArray[np.int32], sizes: Sequence[int]) -> list[NDArray[np.int32]]:
+    """Consecutive parts of `code` of these sizes."""
+    return [code[end - size : end] for end, size in zip(np.cumsum(sizes).tolist(), sizes, strict=True)]
 
 
 def _bytes(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -148,10 +209,6 @@ def hashes(ids: Ids) -> NDArray[np.uint64]:
 def to_host(ids: Ids) -> Ids:
     """The ids in host memory."""
     return ids if isinstance(ids, pa.Array) else kernels.to_host(ids)
-
-
-def _like(ids: Ids) -> dict[str, Any]:
-    return {} if isinstance(ids, pa.Array) else {"like": ids}
 
 
 def sample(ids: Ids, every: int) -> Ids:

@@ -25,6 +25,8 @@ Integer ids below 2^31 whose range is at most a few times the number of rows are
 
     exchange 1-3  send_keys       blocks  → buckets: number_keys
 
+In one bucket `number_wide` takes other integers without an exchange, too.
+
 Each `send_…` and `answer_…` returns one Bundle. Each receiver takes a mapping from sender to payload. Kept for
 publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition or group.
 """
@@ -76,9 +78,11 @@ from .ownership import (
 from .packed import (
     PackedFacts,
     PackedRows,
+    WideRows,
     facts_of,
     number_keys,
     number_packed,
+    number_wide,
     pack,
     read_packed,
     send_keys,
@@ -100,6 +104,7 @@ __all__ = [
     "PackedFacts",
     "PackedRows",
     "Pairs",
+    "WideRows",
     "answer_numbers",
     "answer_ranks",
     "bucket_starts",
@@ -113,6 +118,7 @@ __all__ = [
     "number_ids",
     "number_keys",
     "number_packed",
+    "number_wide",
     "order_starts",
     "orient",
     "owned_to_device",

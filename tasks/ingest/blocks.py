@@ -6,7 +6,7 @@ Strings are read part by part, and each part is coded as positions in its distin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +25,20 @@ from .weights import Weight
 
 PART_BYTES = 2**26
 """Bytes of text that are buffered before they are coded."""
+GPU_PART_BYTES = 2**28
+"""The same if a GPU codes them. They are buffered in its memory."""
 
 
 class StringCodes:
-    """The distinct strings of the two id columns of a block, and the columns as positions in them. Mutable.
+    """The distinct strings of the two id columns of a block, and the columns as positions in them, in `space`. Mutable.
 
-    Takes about three bytes of memory for each byte of PART_BYTES, and three for each byte of the distinct strings.
+    Takes about three bytes of memory for each byte of PART_BYTES, and three for each byte of the distinct strings. With
+    a GPU, takes as much of its memory for GPU_PART_BYTES, and 60 bytes for each string.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, space: MemorySpace = MemorySpace.HOST) -> None:
+        self._space = space
+        self._part_bytes = PART_BYTES if space is MemorySpace.HOST else GPU_PART_BYTES
         self._parts: list[IdRows] = []
         self._buffered_bytes = 0
         self._runs: list[pa.LargeStringArray] = []
@@ -47,16 +52,19 @@ class StringCodes:
         self.left_out += part.left_out
         if part.weight is not None:
             self._weights.append(part.weight)
+        if self._space is MemorySpace.DEVICE:
+            source, target = identity.place_strings(part.source), identity.place_strings(part.target)
+            part = replace(part, source=source, target=target)
         self._parts.append(part)
         self._buffered_bytes += part.source.nbytes + part.target.nbytes
-        if self._buffered_bytes >= PART_BYTES:
+        if self._buffered_bytes >= self._part_bytes:
             self._code()
 
     def _code(self) -> None:
         columns = [part.source for part in self._parts] + [part.target for part in self._parts]
         half = len(self._parts)
         self._parts, self._buffered_bytes = [], 0
-        ids, codes = identity.encode_all(columns)
+        ids, codes = identity.encode_all(columns, self._space)
         del columns
         if not len(ids):
             return
@@ -66,7 +74,7 @@ class StringCodes:
             self._merge()
 
     def _merge(self) -> None:
-        ids, positions = identity.merge(self._runs)
+        ids, positions = identity.merge(self._runs, self._space)
         columns = (
             np.concatenate([position[code[end]] for position, code in zip(positions, self._codes, strict=True)])
             for end in range(2)
@@ -83,7 +91,7 @@ class StringCodes:
         if self._parts:
             self._code()
         if not self._runs:
-            empty = np.zeros(0, np.int32)
+            empty = self._space.place(np.zeros(0, np.int32))
             return identity.no_ids("string"), empty, empty
         if len(self._runs) > 1:
             self._merge()
@@ -186,20 +194,15 @@ def clean(
 
     `with_sides` records the columns that each id is in, `directed` the directions of each edge.
     """
-    if isinstance(rows.source, pa.Array):
-        ids, first, second = identity.encode(rows.source, rows.target)
-        first, second = space.place(first), space.place(second)
-    else:
-        ids, first, second = identity.encode(space.place(rows.source), space.place(rows.target))
+    ids, first, second = identity.encode(space.place(rows.source), space.place(rows.target), space)
     return _edges(number, ids, first, second, rows.left_out, with_sides, directed, rows.weight)
 
 
 def _read_strings(source: Source, block: InputBlock, space: MemorySpace, with_sides: bool) -> BlockEdges:
-    codes = StringCodes()
+    codes = StringCodes(space)
     for part in read_parts(source, block):
         codes.add(part)
     ids, first, second = codes.end()
-    first, second = space.place(first), space.place(second)
     return _edges(block.number, ids, first, second, codes.left_out, with_sides, source.directed, codes.weight)
 
 

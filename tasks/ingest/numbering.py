@@ -155,20 +155,12 @@ def number_ids(bucket: int, kind: identity.Kind, space: MemorySpace, parts: Mapp
         return _number_sided(bucket, space, parts)
     if not parts:
         return BucketIds(bucket, identity.no_ids(kind, space), {})
-    ids, positions = _merge(list(parts.values()), space)
+    ids, positions = identity.merge(list(parts.values()), space)
     return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)))
 
 
-def _merge(runs: Sequence[Ids], space: MemorySpace) -> tuple[Ids, list[NDArray[np.int32]]]:
-    """As `identity.merge`, with the positions of strings in `space`. Positions of integers are on the device of the
-    integers.
-    """
-    ids, positions = identity.merge(runs)
-    return ids, [space.place(own) for own in positions] if isinstance(ids, pa.Array) else positions
-
-
 def _number_sided(bucket: int, space: MemorySpace, parts: Mapping[int, SidedIds]) -> BucketIds:
-    ids, positions = _merge([part.ids for part in parts.values()], space)
+    ids, positions = identity.merge([part.ids for part in parts.values()], space)
     sides = np.zeros_like(positions[0], dtype=np.uint8, shape=(len(ids),))
     for position, part in zip(positions, parts.values(), strict=True):
         sides[position] |= part.sides

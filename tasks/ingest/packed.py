@@ -1,7 +1,8 @@
 """Packed rows: both ids of a row in one number, and how such rows become numbered edges in buckets.
 
 One sort of the rows of many blocks replaces the cleaning of each block. As ids are small, a table over their range
-tells which of them are vertices, so one exchange replaces the three that other ids take.
+tells which of them are vertices, so one exchange replaces the three that other ids take. Ids that are large or far
+apart are sorted instead, if there is one bucket (`number_wide`).
 
 With one bucket, one task does all of it. With several, the rows travel once: `send_keys` sorts some blocks together and
 sends each row to the bucket of its smaller id, with a bit for each id of these blocks. `number_keys` then has the bits
@@ -27,7 +28,7 @@ from ..inputs.sources import InputBlock, Source
 from ..messages import Bundle, Payload, bundle
 from .blocks import BlockEdges, clean
 from .left_out import LeftOut
-from .numbering import BucketEdges, BucketIds, check_edges
+from .numbering import BucketEdges, BucketIds, bucket_starts, check_edges
 from .reading import IdRows, read_rows
 
 PACKED_BITS = 31
@@ -67,14 +68,47 @@ class PackedRows(SizedArrays):
 
 
 @dataclass(frozen=True)
+class WideRows(SizedArrays):
+    """The rows of one block that has ids of more than PACKED_BITS bits. `len()` is their number."""
+
+    number: int
+    """Number of the block."""
+
+    source: NDArray[np.int64]
+    """[rows] in the order of the file."""
+
+    target: NDArray[np.int64]
+    """[rows]"""
+
+    rows: int
+    """As in PackedRows."""
+
+    self_loops: int
+
+    left_out: LeftOut
+    """As in BlockEdges."""
+
+    duplicates: int = 0
+    """As in PackedRows."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True)
 class PackedFacts:
-    """What the driver needs to know of the packed rows of a block."""
+    """What the driver needs to know of the rows of a block that was not cleaned."""
 
     rows: int
     largest: int
+    """The largest id, of PackedRows; WIDE, of WideRows."""
     self_loops: int
     sample: NDArray[np.int64]
-    """[samples] ids of ends, on the host. They cut the range of ids into buckets."""
+    """[samples] ids of ends, on the host. They cut the range of ids into buckets. None of WideRows."""
+
+
+WIDE = 2**63 - 1
+"""A largest id that no table has room for."""
 
 
 def can_pack(source: Source) -> bool:
@@ -87,43 +121,50 @@ def has_dense_ids(rows: int, largest: int) -> bool:
     return largest < 1 << PACKED_BITS and order.fits_table(largest + 1, 2 * rows)
 
 
-def read_packed(source: Source, block: InputBlock, space: MemorySpace) -> PackedRows | BlockEdges:
-    """Read one block of integer ids into `space`, packed if its ids allow it, else cleaned. Raises as `read_block`.
+def read_packed(source: Source, block: InputBlock, space: MemorySpace) -> PackedRows | WideRows:
+    """Read one block of integer ids into `space`. Raises as `read_block`.
 
     The source must be undirected, without weights, and must not ask for the columns of ids.
     """
     rows = read_rows(source, block)
-    placed = replace(rows, source=space.place(rows.source), target=space.place(rows.target))
-    packed = pack(block.number, placed)
-    return clean(block.number, placed, space) if packed is None else packed
+    return pack(block.number, replace(rows, source=space.place(rows.source), target=space.place(rows.target)))
 
 
-def pack(number: int, rows: IdRows) -> PackedRows | None:
-    """The rows of a block with integer ids, packed; None if an id is negative or has more than PACKED_BITS bits."""
+def pack(number: int, rows: IdRows) -> PackedRows | WideRows:
+    """The rows of a block with integer ids, packed unless an id is negative or has more than PACKED_BITS bits."""
     xp = module_of(rows.source)  # one thread packs before all others read
     low, high = xp.minimum(rows.source, rows.target), xp.maximum(rows.source, rows.target)
     largest = order.largest(high)
-    if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
-        return None
     self_loops = kernels.total(low == high)
+    read = len(low) + rows.left_out.rows
+    if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
+        return WideRows(number, rows.source, rows.target, read, self_loops, rows.left_out)
     low <<= PACKED_BITS
     low |= high
-    return PackedRows(number, low, largest, len(low) + rows.left_out.rows, self_loops, rows.left_out)
+    return PackedRows(number, low, largest, read, self_loops, rows.left_out)
 
 
-def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
-    """The distinct edges of a block: the block itself if it is not packed."""
+def unpack(block: PackedRows | WideRows | BlockEdges, space: MemorySpace) -> BlockEdges:
+    """The distinct edges of a block: the block itself if it was cleaned."""
     if isinstance(block, BlockEdges):
         return block
-    rows = IdRows(block.keys >> PACKED_BITS, block.keys & ((1 << PACKED_BITS) - 1), block.left_out)
-    return clean(block.number, rows, space)
+    return clean(block.number, IdRows(*_columns(block), block.left_out), space)
 
 
-def facts_of(block: PackedRows, every: int) -> PackedFacts:
-    """The facts of a packed block, with the smaller end of every `every`-th row.
+def _columns(block: PackedRows | WideRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both ids of each row."""
+    if isinstance(block, WideRows):
+        return block.source, block.target
+    return block.keys >> PACKED_BITS, block.keys & ((1 << PACKED_BITS) - 1)
+
+
+def facts_of(block: PackedRows | WideRows, every: int) -> PackedFacts:
+    """The facts of a block, if it is packed with the smaller end of every `every`-th row.
 
     One of LARGER_ENDS sampled rows adds its larger end, too.
     """
+    if isinstance(block, WideRows):
+        return PackedFacts(len(block), WIDE, block.self_loops, np.zeros(0, np.int64))
     rows = kernels.to_host(block.keys[every // 2 :: every])
     larger = rows[::LARGER_ENDS] & ((1 << PACKED_BITS) - 1)
     sample = np.concatenate([rows >> PACKED_BITS, larger])
@@ -163,6 +204,34 @@ def number_packed(blocks: Sequence[PackedRows]) -> tuple[BucketIds, BucketEdges]
     low, high = low[proper], high[proper]
     sent = sum(len(block) - block.self_loops for block in blocks)
     return _numbered(0, np.array([0, span]), present, low, high, sent)
+
+
+def number_wide(blocks: Sequence[PackedRows | WideRows]) -> tuple[BucketIds, BucketEdges]:
+    """The only bucket of a graph, from the rows of all its blocks, whose ids may be any integers.
+
+    Sorts all ids, and then the rows of their dense numbers. Takes up to 32 bytes of memory a row beside the blocks.
+    Raises OutOfRoom for more than `order.MAX_CODES` vertices or 2^31 - 2 edges.
+    """
+    ids = _distinct([column for block in blocks for column in _columns(block)])
+    order.check_codes(len(ids))
+    keys = _distinct([_numbered_keys(ids, *_columns(block)) for block in blocks])
+    low, high = _ends(keys)
+    del keys
+    proper = low != high
+    low, high = low[proper], high[proper]
+    check_edges(0, len(low))
+    highs, (high,) = order.encode(high)
+    sent = sum(len(block) - block.self_loops for block in blocks)
+    return BucketIds(0, ids, {}), BucketEdges(0, bucket_starts([len(ids)]), low, high, highs, sent - len(low))
+
+
+def _numbered_keys(ids: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows packed as in PackedRows, with the positions of their ids in `ids`."""
+    ends = order.lookup(ids, source), order.lookup(ids, target)
+    keys: NDArray[np.int64] = np.minimum(*ends).astype(np.int64)
+    keys <<= PACKED_BITS
+    keys |= np.maximum(*ends)
+    return keys
 
 
 def send_keys(sender: int, blocks: Sequence[PackedRows], splitters: NDArray[np.int64], span: int) -> Bundle[Keys]:

@@ -35,6 +35,8 @@ BATCH_ROWS = 65_536
 MAX_ID_BYTES = 2**16
 """The most bytes of a string id in UTF-8."""
 
+TEXT_BATCH_ROWS = 2**18
+"""The most rows of a batch of strings."""
 TEXT_BATCH_BYTES = 2**24
 """Target size of the strings of a batch."""
 MAX_TEXT_ROWS = 8192
@@ -269,7 +271,7 @@ def _batch_rows(source: Source, piece: Piece) -> int:
     if source.kind == "integer":
         return BATCH_ROWS
     if source.most_id_bytes is not None:
-        return min(BATCH_ROWS, max(MIN_TEXT_ROWS, int(TEXT_BATCH_BYTES / max(1, 2 * source.most_id_bytes))))
+        return min(TEXT_BATCH_ROWS, max(MIN_TEXT_ROWS, int(TEXT_BATCH_BYTES / max(1, 2 * source.most_id_bytes))))
     rows = sum(source.files[piece.file].row_groups[group] for group in piece.row_groups)
     return min(MAX_TEXT_ROWS, max(MIN_TEXT_ROWS, TEXT_BATCH_BYTES * rows // max(1, source.id_bytes(piece))))
 
@@ -412,7 +414,7 @@ def _bounds(kind: pa.DataType) -> tuple[int, int]:
 
 def _text(source: Source, piece: Piece, column: pa.ChunkedArray, name: str, first: int) -> pa.LargeStringArray:
     """The column as one array, checked for UTF-8 and length, which Parquet readers do not check."""
-    text = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    text = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
     path = source.files[piece.file].path
     try:
         text.validate(full=True)

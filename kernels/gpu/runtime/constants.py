@@ -19,6 +19,9 @@ FRONTIER_BINS = 22 << 8
 LEAST_GROUPED = 2**16
 """The smallest frontier that is grouped."""
 
+STRING_DIGIT = 7
+"""Bytes of a string that a pass of the sort compares; see arrays/strings.cu."""
+
 STREAM_PART = 1024
 """Maximum number of sets that one team looks up in a table; see tables.cuh."""
 
@@ -61,6 +64,7 @@ _TABLES = {"PART": STREAM_PART}
 _GATHER = {"PER_LANE": GATHER_PER_LANE, "LONGEST": GATHER_LONGEST}
 _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS": HALF_REMAINS}
 BY_FILE: Mapping[str, Mapping[str, int]] = {
+    "arrays/strings": {"DIGIT": STRING_DIGIT},
     "filter": _CASCADE,
     "peel": {**_CASCADE, "BINS": FRONTIER_BINS, "LEAST_GROUPED": LEAST_GROUPED},
     "intersect": _TABLES,

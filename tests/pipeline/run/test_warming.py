@@ -18,7 +18,7 @@ from edgemill.kernels.runtime.warm import load_parts, parts_for
 from edgemill.pipeline.events import Events
 from edgemill.pipeline.run import full
 from edgemill.pipeline.stages.kernels import KernelLoading, Needed, is_prepared, prepare, run_cliques
-from edgemill.tasks.warm import load_packing
+from edgemill.tasks.warm import load_coding
 
 
 class Workers:
@@ -59,7 +59,7 @@ def test_compiled_kernels_are_loaded_as_the_run_needs_them(
     assert first.called == [is_prepared, prepare]
     later: Any = Workers(compiled=True)
     assert full._warm_gpus(later, plan) == []
-    for_reading = load_packing if on_device else load_parts
+    for_reading = load_coding if on_device else load_parts
     assert later.called == [is_prepared, for_reading, *[run_cliques] * (finds_lambda and partitions == 1)]
 
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgemill.kernels.runtime.device import on_host, to_host
 from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.ids import identity, order
 from edgemill.tasks.ids.identity import Ids
@@ -53,6 +55,62 @@ def test_encode_merge_take(columns: tuple[list[Any], list[Any]]) -> None:
         assert identity.take(ids, places).tolist() == run.tolist()
 
 
+def check_on_gpu(columns: list[list[str]]) -> None:
+    """The GPU codes columns as the CPU does, and merges their ascending distinct strings."""
+    texts = [as_ids(column, "") for column in columns]
+    ids, codes = identity.encode_all(texts, MemorySpace.DEVICE)
+    assert ids.equals(pa.array(ascending([value for column in columns for value in column]), pa.large_string()))
+    ids.validate(full=True)
+    assert [to_host(code).tolist() for code in codes] == [code.tolist() for code in identity.encode_all(texts)[1]]
+    assert {(code.dtype, on_host(code)) for code in codes} == {(np.dtype(np.int32), False)}
+    runs = [as_ids(ascending(column)) for column in columns if column]
+    if runs:
+        merged, positions = identity.merge(runs, MemorySpace.DEVICE)
+        assert merged.equals(ids)
+        assert [to_host(own).tolist() for own in positions] == [own.tolist() for own in identity.merge(runs)[1]]
+
+
+@pytest.mark.gpu
+@given(st.lists(STRINGS, min_size=1, max_size=5))
+def test_a_gpu_codes_strings(columns: list[list[str]]) -> None:
+    check_on_gpu(columns)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("passes", [1, 16])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "user-{:07d}".format,
+        "{:036x}".format,  # five passes
+        "https://example.org/{0}/{0:x}".format,
+        lambda number: "x" * (number % 300) + "y" * (number % 7),  # more passes than a GPU makes
+        lambda number: "\0" * (number % 50),
+        lambda number: "same",
+    ],
+    ids=["numbered", "hexadecimal", "addresses", "long", "zeros", "same"],
+)
+def test_a_gpu_codes_many_strings(name: Any, passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.kernels.gpu.arrays.strings.MAX_PASSES", passes)
+    drawn = np.random.default_rng(3).integers(0, 60_000, (3, 40_000)).tolist()
+    check_on_gpu([[name(number) for number in column] for column in [*drawn, []]])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("step", ["transfer.to_device", "_find_same"])
+def test_strings_without_room_on_the_gpu_are_coded_by_the_cpu(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none for the strings, or none to code them."""
+    import cupy
+
+    def refuse(array: Any, *_: object) -> Any:
+        if isinstance(array, np.ndarray) and array.dtype == np.int32:
+            return cupy.asarray(array)
+        raise cupy.cuda.memory.OutOfMemoryError(1, 0)
+
+    monkeypatch.setattr(f"edgemill.kernels.gpu.arrays.strings.{step}", refuse)
+    check_on_gpu([["b", "a", "b"], ["a"]])
+
+
 LONG = "ab" * 500_000
 EXOTIC = ["", "\0", "\0\0", "a", "a\0", "A", "é", "e\u0301", "\uffff", "\U0001f600", LONG, LONG + "\0"]
 """NUL bytes, distinct strings that look alike, a pair with the opposite order in UTF-16, very long strings."""
@@ -61,6 +119,11 @@ EXOTIC = ["", "\0", "\0\0", "a", "a\0", "A", "é", "e\u0301", "\uffff", "\U0001f
 def test_exotic_strings() -> None:
     test_encode_merge_take.hypothesis.inner_test((EXOTIC[::-1], EXOTIC[::3]))  # type: ignore[attr-defined]
     test_encode_merge_take.hypothesis.inner_test(([""], EXOTIC[1:]))  # type: ignore[attr-defined]
+
+
+@pytest.mark.gpu
+def test_a_gpu_codes_exotic_strings() -> None:
+    check_on_gpu([EXOTIC[::-1], EXOTIC[::3], [""]])
 
 
 @given(st.lists(st.lists(st.text(max_size=2), min_size=1, max_size=9), min_size=1, max_size=9))

@@ -20,8 +20,10 @@ from edgemill.pipeline.stages.limits import PACKED_ROW_BYTES, SORTED_SHARE
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest
 from edgemill.tasks.device import MemorySpace
+from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.ids import order
 from edgemill.tasks.ingest.blocks import BlockEdges
-from edgemill.tasks.ingest.packed import PACKED_BITS, PackedRows
+from edgemill.tasks.ingest.packed import PACKED_BITS, PackedRows, WideRows, has_dense_ids
 from edgemill.tasks.ingest.reading import IdRows
 from edgemill.tasks.inputs.sources import Source
 
@@ -45,13 +47,13 @@ def packed_blocks(drawn: list[Rows], space: MemorySpace) -> list[PackedRows]:
     found = []
     for number, rows in enumerate(drawn):
         block = ingest.pack(number, id_rows(rows, space))
-        assert block is not None
+        assert isinstance(block, PackedRows)
         found.append(block)
     return found
 
 
 def number(
-    blocks: Sequence[PackedRows | BlockEdges], space: MemorySpace, buckets: int = 1, device_bytes: int = 0
+    blocks: Sequence[PackedRows | WideRows | BlockEdges], space: MemorySpace, buckets: int = 1, device_bytes: int = 0
 ) -> tuple[Buckets, SequentialEngine]:
     engine = SequentialEngine()
     engine.capacity = replace(engine.capacity, device_bytes=device_bytes)
@@ -117,7 +119,7 @@ def test_buckets_have_about_equally_many_edges(space: MemorySpace) -> None:
         IdRows(*(space.place(ends[own]) for ends in (low, high))) for own in (slice(100_000), slice(100_000, None))
     ]
     packed = [ingest.pack(block, rows) for block, rows in enumerate(halves)]
-    found, _ = number([block for block in packed if block is not None], space, 4)
+    found, _ = number(packed, space, 4)
     edges = [len(own) for own in found.edges]
     assert sum(edges) == len(np.unique(low * 50_000 + high))
     assert min(edges[:3]) > 0.2 * sum(edges)
@@ -134,29 +136,57 @@ def all_edges(buckets: Buckets) -> list[tuple[int, int]]:
     return found
 
 
+any_ids = st.integers(0, 3) | st.integers(-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("buckets", [1, 3])
+@given(drawn=st.lists(st.lists(st.tuples(any_ids, any_ids), max_size=20), min_size=1, max_size=4))
+def test_any_integers(space: MemorySpace, buckets: int, drawn: list[Rows]) -> None:
+    """Rows of large ids are sorted in one bucket, and cleaned block by block in several."""
+    blocks = [ingest.pack(block, id_rows(rows, space)) for block, rows in enumerate(drawn)]
+    cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
+    found, engine = number(blocks, space, buckets)
+    expected, _ = number(cleaned, space, buckets)
+    ids = np.concatenate([columns(rows).ravel() for rows in drawn])
+    is_dense = ids.min(initial=0) >= 0 and has_dense_ids(len(ids) // 2, int(ids.max(initial=0)))
+    assert bool(engine.started["unpack"]) == (buckets > 1 and not is_dense)
+    if buckets == 1:
+        assert arrays(found) == arrays(expected)
+        assert not engine.started["send-ids"]
+    assert all_edges(found) == all_edges(expected)
+    assert [(block.rows, block.self_loops) for block in blocks] == [(own.rows, own.self_loops) for own in cleaned]
+    assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("id", [-1, 1 << PACKED_BITS, -(1 << 63), (1 << 63) - 1])
-def test_ids_that_do_not_fit_are_cleaned(space: MemorySpace, id: int) -> None:
-    """A block with such an id is not packed, and the others are unpacked."""
+def test_ids_that_do_not_fit(space: MemorySpace, id: int) -> None:
+    """A block with such an id is not packed. Beside a block that was cleaned all others are cleaned."""
     drawn: list[Rows] = [[(3, 1), (1, 3), (2, 2)], [(id, 1), (3, 1)]]
-    assert ingest.pack(1, id_rows(drawn[1], space)) is None
-    first = ingest.pack(0, id_rows(drawn[0], space))
-    assert first is not None
+    first, second = (ingest.pack(block, id_rows(rows, space)) for block, rows in enumerate(drawn))
+    assert (type(first), type(second)) == (PackedRows, WideRows)
     cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
-    found, engine = number([first, cleaned[1]], space)
-    assert engine.started["unpack"] == 2
-    assert arrays(found) == arrays(number(cleaned, space)[0])
+    for blocks, unpacked in (((first, second), 0), ((first, cleaned[1]), 2), ((cleaned[0], second), 2)):
+        found, engine = number(blocks, space)
+        assert engine.started["unpack"] == unpacked
+        assert arrays(found) == arrays(number(cleaned, space)[0])
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_ids_far_apart_are_unpacked(space: MemorySpace) -> None:
+def test_ids_far_apart_are_sorted(space: MemorySpace) -> None:
     """A table over their range would be far larger than the rows."""
     rows = [(0, (1 << PACKED_BITS) - 1), (5, 0)]
-    packed = ingest.pack(0, id_rows(rows, space))
-    assert packed is not None
-    found, engine = number([packed], space)
-    assert engine.started["unpack"] == 1
+    found, engine = number([ingest.pack(0, id_rows(rows, space))], space)
+    assert not engine.started["unpack"]
     assert arrays(found) == arrays(number([ingest.clean(0, id_rows(rows, space), space)], space)[0])
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_too_many_vertices_are_refused(space: MemorySpace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "MAX_CODES", 2)
+    with pytest.raises(OutOfRoom, match="3 distinct"):
+        number([ingest.pack(0, id_rows([(-1, 1), (1, 2)], space))], space)
 
 
 def test_only_plain_rows_on_a_gpu_are_packed() -> None:
