@@ -14,7 +14,7 @@ import numpy as np
 from .. import cpu
 from ..cpu.arrays.indexing import numbers
 from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
-from ..cpu.arrays.strings import hash_strings, sort_strings
+from ..cpu.arrays.strings import hash_strings, number_strings, sort_strings
 from ..cpu.nest import components_of_edges, mark_forest, subtree_minima, subtree_sums
 from ..cpu.peeling.cascade import REMOVED, Cascade, set_to
 from ..cpu.peeling.filtering import Filtering, lower, pack_list, pack_range
@@ -26,6 +26,7 @@ from .side_by_side import Parts, WarmUp
 
 
 def _warm_text() -> None:
+    number_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
     sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
     uuid = np.frombuffer(b"00000000-0000-0000-0000-000000000000", np.uint8)
     sort_strings(np.array([0, len(uuid)]), uuid)

@@ -196,7 +196,8 @@ def _number_ids(
     at = engine.bucket_workers(buckets)
     sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks], homes)
     blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks], homes)
-    ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in range(buckets)], at)
+    tasks = [(bucket, source.kind, space, engine.capacity.threads) for bucket in range(buckets)]
+    ids = exchange(engine, "ids", sent, ingest.number_ids, tasks, at)
     del sent
     sizes = engine.peek(ids, _sizes_of, at, stage)
     if source.bipartite == "refuse":

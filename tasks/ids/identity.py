@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.runtime.threads import threads_now
 from ..device import MemorySpace
 from . import order
 
@@ -77,10 +76,13 @@ def encode(
     return ids, first_code, second_code
 
 
-def merge(runs: Sequence[Ids], space: MemorySpace = MemorySpace.HOST) -> tuple[Ids, list[NDArray[np.int32]]]:
+def merge(
+    runs: Sequence[Ids], space: MemorySpace = MemorySpace.HOST, threads: int = 1
+) -> tuple[Ids, list[NDArray[np.int32]]]:
     """Merge non-empty ascending arrays: the distinct ids, ascending, and each array as positions in them.
 
-    Positions of integers are where the integers are, those of strings in `space`.
+    Positions of integers are where the integers are, those of strings in `space`. Up to `threads` threads merge many
+    strings.
 
     Raises OutOfRoom for more than `order.MAX_CODES` distinct ids, as `encode` does.
     """
@@ -93,10 +95,8 @@ def merge(runs: Sequence[Ids], space: MemorySpace = MemorySpace.HOST) -> tuple[I
         return order.encode_runs(runs)
     if space is MemorySpace.DEVICE:
         return encode_all(runs, space)
-    parts = sum(map(len, runs)) // MERGED_AT_ONCE
-    if parts > 1 and (threads := threads_now()) > 1:
-        return _merge_by_range(runs, min(parts, threads))
-    return encode_all(runs)
+    parts = min(threads, sum(map(len, runs)) // MERGED_AT_ONCE)
+    return _merge_by_range(runs, parts) if parts > 1 else encode_all(runs)
 
 
 def _merge_by_range(runs: Sequence[pa.LargeStringArray], parts: int) -> tuple[Ids, list[NDArray[np.int32]]]:
@@ -135,15 +135,29 @@ def encode_all(
             return coded
         ids, codes = encode_all([column if isinstance(column, pa.Array) else _from_gpu(column) for column in placed])
         return ids, [space.place(code) for code in codes]
-    from ...kernels.cpu.arrays.strings import sort_strings  # loads Numba
+    from ...kernels.cpu.arrays.strings import number_strings  # loads Numba
 
-    texts = pa.concat_arrays(columns)
+    texts, sizes = pa.concat_arrays(columns), list(map(len, columns))
+    numbered = number_strings(*_bytes(texts))
+    if numbered is None:
+        ids, code = _sorted(texts)
+        return ids, _parts(code, sizes)
+    offsets, content, code = numbered
+    del texts
+    ids, position = _sorted(_strings(offsets, content))
+    return ids, _parts(kernels.take(position, code), sizes)
+
+
+def _sorted(texts: pa.LargeStringArray) -> tuple[pa.LargeStringArray, NDArray[np.int32]]:
+    """The distinct strings, ascending, and the position of each string among them."""
+    from ...kernels.cpu.arrays.strings import sort_strings
+
     ascending, repeats = sort_strings(*_bytes(texts))
     first = ~repeats
     order.check_codes(int(np.count_nonzero(first)))
     code = np.empty(len(texts), np.int32)
     code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
-    return texts.take(pa.array(ascending[first])), _parts(code, list(map(len, columns)))
+    return texts.take(pa.array(ascending[first])), code
 
 
 def place_strings(column: pa.LargeStringArray | DeviceStrings) -> pa.LargeStringArray | DeviceStrings:

@@ -146,21 +146,24 @@ def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids | SidedIds]:
     return bundle(block.number, parts)
 
 
-def number_ids(bucket: int, kind: identity.Kind, space: MemorySpace, parts: Mapping[int, Ids | SidedIds]) -> BucketIds:
+def number_ids(
+    bucket: int, kind: identity.Kind, space: MemorySpace, threads: int, parts: Mapping[int, Ids | SidedIds]
+) -> BucketIds:
     """The distinct ids of one bucket, from the ids that each block sent.
 
-    Positions of strings are placed in `space`, and so is an empty result.
+    Positions of strings are placed in `space`, and so is an empty result. Up to `threads` threads merge strings: one
+    bucket can have most of them, since buckets get about equally many edges.
     """
     if any(isinstance(part, SidedIds) for part in parts.values()):
-        return _number_sided(bucket, space, parts)
+        return _number_sided(bucket, space, threads, parts)
     if not parts:
         return BucketIds(bucket, identity.no_ids(kind, space), {})
-    ids, positions = identity.merge(list(parts.values()), space)
+    ids, positions = identity.merge(list(parts.values()), space, threads)
     return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)))
 
 
-def _number_sided(bucket: int, space: MemorySpace, parts: Mapping[int, SidedIds]) -> BucketIds:
-    ids, positions = identity.merge([part.ids for part in parts.values()], space)
+def _number_sided(bucket: int, space: MemorySpace, threads: int, parts: Mapping[int, SidedIds]) -> BucketIds:
+    ids, positions = identity.merge([part.ids for part in parts.values()], space, threads)
     sides = np.zeros_like(positions[0], dtype=np.uint8, shape=(len(ids),))
     for position, part in zip(positions, parts.values(), strict=True):
         sides[position] |= part.sides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.arrays.strings import MANY, hash_strings, sort_strings
+from edgemill.kernels.cpu.arrays import strings
+from edgemill.kernels.cpu.arrays.strings import MANY, hash_strings, number_strings, sort_strings
 
 
 def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -27,6 +29,17 @@ def check(texts: list[bytes]) -> None:
     assert repeats.tolist() == [i > 0 and found[i] == found[i - 1] for i in range(len(found))]
 
 
+def check_numbers(texts: list[bytes]) -> None:
+    """The distinct strings are in the order in which they occur first."""
+    numbered = number_strings(*laid_out(texts))
+    assert numbered is not None
+    offsets, content, code = numbered
+    ends = offsets.tolist()
+    found = [content[start:stop].tobytes() for start, stop in pairwise(ends)]
+    assert found == list(dict.fromkeys(texts))
+    assert [found[number] for number in code.tolist()] == texts and code.dtype == np.int32
+
+
 LETTERS = st.sampled_from([b"", b"\0", b"a", b"\xff", b"abcdefg", b"\0\0\0\0\0\0\0\0"])
 """Parts of strings that end before the seventh byte, at it and after it."""
 
@@ -34,6 +47,7 @@ LETTERS = st.sampled_from([b"", b"\0", b"a", b"\xff", b"abcdefg", b"\0\0\0\0\0\0
 @given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))
 def test_any_bytes(texts: list[bytes]) -> None:
     check(texts)
+    check_numbers(texts)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +63,9 @@ def test_any_bytes(texts: list[bytes]) -> None:
 @pytest.mark.parametrize("before", ["", "https://example.org/"])
 def test_many_strings(number: object, before: str) -> None:
     assert callable(number)
-    check([f"{before}{number(i)}".encode() for i in range(5000)])
+    texts = [f"{before}{number(i)}".encode() for i in range(5000)]
+    check(texts)
+    check_numbers(texts)
 
 
 @pytest.mark.parametrize("longest", [0, 5, 30])
@@ -86,6 +102,27 @@ def test_the_strings_of_a_slice() -> None:
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[1:5]
     order, repeats = sort_strings(offsets, np.frombuffer(texts.buffers()[2], np.uint8))
     assert (order.tolist()[0], repeats.tolist()) == (1, [False, False, True])
+
+
+def test_strings_with_equal_hashes() -> None:
+    """The hash is of a word of bytes and of their number, so a byte more can make up for another word."""
+    pair = [b"b", b"\0a"]
+    offsets, content = laid_out(pair)
+    for seed in (np.uint64(0), np.uint64(2**63 + 5)):
+        assert len({strings._hash(content, *offsets[i : i + 2], seed) for i in range(2)}) == 1
+    check_numbers([*pair, b"c", *pair[::-1]])
+
+
+@pytest.mark.parametrize("repeats", [0, strings.RARE, strings.RARE + 1])
+def test_strings_that_hardly_repeat_are_not_numbered(repeats: int) -> None:
+    """The first strings decide. The table grows on the way."""
+    texts = [b"%d" % number for number in range(strings.TRIED - repeats)]
+    texts += texts[:repeats] + [b"same"] * 10
+    if repeats > strings.RARE:
+        check_numbers(texts)
+    else:
+        assert number_strings(*laid_out(texts)) is None
+        check_numbers(texts[: strings.TRIED])
 
 
 @given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))

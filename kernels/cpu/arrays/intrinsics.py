@@ -1,7 +1,8 @@
 """Operations within kernels that Numba lacks, or compiles to slower code.
 
-Atomic addition and exchange of array elements, which Numba offers on GPUs only; prefetching; bits of 64-bit words, each
-as one instruction of the processor; arrays without counted references; unsigned indices; a hash of 64-bit words.
+Atomic addition and exchange of array elements, which Numba offers on GPUs only; prefetching; words of eight bytes; bits
+of 64-bit words, each as one instruction of the processor; arrays without counted references; unsigned indices; a hash
+of 64-bit words.
 """
 
 from __future__ import annotations
@@ -71,6 +72,20 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def load_word(typing_context: Any, array: Any, index: Any) -> Any:
+    """The eight bytes from `array[index]` on as a uint64, in the order of the processor. `array` is of uint8, and need
+    not be aligned.
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        struct = context.make_array(sig.args[0])(context, builder, args[0])
+        element = cgutils.get_item_pointer(context, builder, sig.args[0], struct, [args[1]], wraparound=False)
+        return builder.load(builder.bitcast(element, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(array, types.intp), codegen
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""Strings by their bytes: hashes, sorting by seven bytes at a time, and a test of text for plain numbers.
+"""Strings by their bytes: hashes, distinct strings, sorting by seven bytes at a time, and a test for plain numbers.
 
 String i is content[offsets[i] : offsets[i + 1]]; `offsets` is int64 [strings + 1], `content` uint8. A sort stores the
 seven bytes of a string that it compares at a time as its sort key.
@@ -11,11 +11,14 @@ CATS 2007).
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import LongArray
+from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
+from .intrinsics import load_word, mixed, prefetch
 
 
 @cached_njit
@@ -296,6 +299,142 @@ def hash_strings(offsets: LongArray, content: NDArray[np.uint8], base: np.uint64
     """
     hashes: NDArray[np.uint64] = _hash_strings(*_read_only(offsets, content), base)
     return hashes
+
+
+WORD = 8
+"""Bytes that are hashed and compared at a time."""
+AHEAD = 16
+"""Strings whose slots, ends and bytes are fetched before the first of them is looked up."""
+TRIED = 2**16
+"""Strings after which a table is given up if RARE or fewer repeat an earlier string: sorting all is then faster."""
+RARE = TRIED // 32
+_NUMBER = 0xFFFFFFFF
+"""The bits of a slot that are the number of a string plus one. The others are the upper bits of its hash."""
+
+
+@cached_njit
+def _hash(content, start, stop, seed):
+    """A hash of the bytes and their number."""
+    bits = seed ^ np.uint64(stop - start)
+    at = start
+    while stop - at >= WORD:
+        bits = mixed(bits ^ load_word(content, at))
+        at += WORD
+    if at == stop:
+        return bits
+    if stop - start >= WORD:
+        return mixed(bits ^ load_word(content, stop - WORD))
+    word = np.uint64(0)
+    while at < stop:
+        word = (word << np.uint64(8)) | np.uint64(content[at])
+        at += 1
+    return mixed(bits ^ word)
+
+
+@cached_njit
+def _are_equal(content, start, stop, known, first):
+    """Whether the bytes from `start` to `stop` are those of `known` from `first` on."""
+    at = start
+    while stop - at >= WORD:
+        if load_word(content, at) != load_word(known, first + at - start):
+            return False
+        at += WORD
+    if at < stop and stop - start >= WORD:
+        return load_word(content, stop - WORD) == load_word(known, first + stop - start - WORD)
+    while at < stop:
+        if content[at] != known[first + at - start]:
+            return False
+        at += 1
+    return True
+
+
+@cached_njit
+def _number(offsets, content, code, first, last, slots, ends, known, count, seed):
+    """Number the strings from `first` to `last` by the distinct strings in `known`, to which new ones are appended.
+
+    Stops when the table is half full. Returns where it stopped, and the number of distinct strings.
+    """
+    mask = np.uint64(slots.size - 1)
+    bits = np.empty(AHEAD, np.uint64)
+    while first < last:
+        stop = min(first + AHEAD, last)
+        if 2 * (count + stop - first) > slots.size:
+            break
+        for i in range(first, stop):
+            bits[i - first] = _hash(content, offsets[i], offsets[i + 1], seed)
+            prefetch(slots, np.int64(bits[i - first] & mask))
+        for i in range(stop - first):
+            prefetch(ends, np.int64(slots[bits[i] & mask] & np.uint64(_NUMBER)))
+        for i in range(stop - first):
+            before = np.int64(slots[bits[i] & mask] & np.uint64(_NUMBER)) - 1
+            if before >= 0:
+                prefetch(known, ends[before])
+        for i in range(first, stop):
+            start, stop_of, own = offsets[i], offsets[i + 1], bits[i - first]
+            at = own & mask
+            while True:
+                slot = slots[at]
+                if slot == 0:
+                    there = ends[count]
+                    for byte in range(stop_of - start):
+                        known[there + byte] = content[start + byte]
+                    code[i] = count
+                    count += 1
+                    ends[count] = there + stop_of - start
+                    slots[at] = (own & ~np.uint64(_NUMBER)) | np.uint64(count)
+                    break
+                if (slot ^ own) & ~np.uint64(_NUMBER) == 0:
+                    number = np.int64(slot & np.uint64(_NUMBER)) - 1
+                    there = ends[number]
+                    if ends[number + 1] - there == stop_of - start and _are_equal(
+                        content, start, stop_of, known, there
+                    ):
+                        code[i] = number
+                        break
+                at = (at + np.uint64(1)) & mask
+        first = stop
+    return first, count
+
+
+@cached_njit
+def _enter(slots, ends, known, count, seed):
+    """Enter the distinct strings in an empty table."""
+    mask = np.uint64(slots.size - 1)
+    for number in range(count):
+        own = _hash(known, ends[number], ends[number + 1], seed)
+        at = own & mask
+        while slots[at]:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = (own & ~np.uint64(_NUMBER)) | np.uint64(number + 1)
+
+
+def number_strings(
+    offsets: LongArray, content: NDArray[np.uint8]
+) -> tuple[LongArray, NDArray[np.uint8], IntArray] | None:
+    """The distinct strings, in the order in which they occur first, and the number of each string among them.
+
+    Returns the offsets and bytes of the distinct strings, and the numbers, int32 [strings]; None if hardly any of the
+    first TRIED strings occur twice. There may be 2^31 - 1 strings.
+
+    Open addressing with linear probes, two to eight slots a distinct string, of 8 bytes each. The hashes have a random
+    seed, so that no input is slow by intent.
+    """
+    offsets, content = _read_only(offsets, content)
+    count = len(offsets) - 1
+    seed = np.uint64(secrets.randbits(64))
+    code = np.empty(count, np.int32)
+    slots = np.zeros(2 ** max(10, (count // 2).bit_length()), np.uint64)
+    ends, known = np.zeros(count + 1, np.int64), np.empty(int(offsets[-1] - offsets[0]), np.uint8)
+    done = found = 0
+    while done < count:
+        last = TRIED if done < TRIED < count else count
+        done, found = _number(offsets, content, code, done, last, slots, ends, known, found, seed)
+        if done == TRIED < count and done - found <= RARE:
+            return None
+        if done < last:
+            slots = np.zeros(2 * len(slots), np.uint64)
+            _enter(slots, ends, known, found, seed)
+    return ends[: found + 1], known[: int(ends[found])], code
 
 
 def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.bool_]]:

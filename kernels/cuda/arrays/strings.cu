@@ -9,8 +9,8 @@ typedef unsigned char byte;
 
 constexpr uint64 NONE = ~0ull;
 
-__device__ __forceinline__ uint64 hash_of(const byte* __restrict__ text, int64 length) {
-    uint64 found = mixed(static_cast<uint64>(length) + 0x9E3779B97F4A7C15ull);
+__device__ __forceinline__ uint64 hash_of(const byte* __restrict__ text, int64 length, uint64 seed) {
+    uint64 found = mixed(static_cast<uint64>(length) ^ seed);
     for (int64 at = 0; at < length; at += 8) {
         uint64 word = 0;
         for (int64 i = at; i < min(at + 8, length); i++) word = word << 8 | text[i];
@@ -30,10 +30,11 @@ __device__ __forceinline__ bool are_equal(const int64* __restrict__ offsets, con
 // same[i] becomes a string that equals string i, one for all that are equal. A slot of the hash table has the upper half
 // of a hash and the number of a string. `slots` are NONE at the start, a power of two, more than the strings.
 extern "C" __global__ void find_same(
-    const int64* __restrict__ offsets, const byte* __restrict__ content, uint32 count, uint64* slots, uint64 mask, int* __restrict__ same
+    const int64* __restrict__ offsets, const byte* __restrict__ content, uint32 count, uint64* slots, uint64 mask, uint64 seed,
+    int* __restrict__ same
 ) {
     for (uint32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
-        const uint64 hash = hash_of(content + offsets[i], offsets[i + 1] - offsets[i]);
+        const uint64 hash = hash_of(content + offsets[i], offsets[i + 1] - offsets[i], seed);
         const uint64 own = (hash & 0xFFFFFFFF00000000ull) | i;
         for (uint64 slot = hash & mask;; slot = (slot + 1) & mask) {
             uint64 there = *static_cast<volatile uint64*>(slots + slot);

@@ -6,6 +6,7 @@ need too many such passes are sorted by the kernel for CPUs, without repeats.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -114,10 +115,13 @@ def _joined(columns: Sequence[DeviceStrings], strings: int) -> DeviceStrings:
 
 
 def _find_same(texts: DeviceStrings) -> Any:
-    """For each string a string that equals it, the same for all that are equal: int32 [strings]."""
+    """For each string a string that equals it, the same for all that are equal: int32 [strings].
+
+    The hashes have a random seed, so that no input is slow by intent.
+    """
     slots = cupy.full(2 << len(texts).bit_length(), _NONE, np.uint64)
-    same = cupy.empty(len(texts), np.int32)
-    texts.call("find_same", len(texts), np.uint32(len(texts)), slots, np.uint64(len(slots) - 1), same)
+    same, seed = cupy.empty(len(texts), np.int32), np.uint64(secrets.randbits(64))
+    texts.call("find_same", len(texts), np.uint32(len(texts)), slots, np.uint64(len(slots) - 1), seed, same)
     return same
 
 

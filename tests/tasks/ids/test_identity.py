@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgemill.kernels.runtime.device import on_host, to_host
-from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.ids import identity, order
@@ -139,10 +138,9 @@ def test_merge_of_many_runs_of_strings(columns: list[list[str]]) -> None:
 def test_merge_by_several_threads(columns: list[list[str]]) -> None:
     """Each merges a range of the strings, some of them none."""
     runs = [as_ids(ascending(column)) for column in columns]
-    with pytest.MonkeyPatch.context() as patch, kernel_threads(2) as threads:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(identity, "MERGED_AT_ONCE", 1)
-        merged, positions = identity.merge(runs)
-    assert threads == 2
+        merged, positions = identity.merge(runs, threads=2)
     expected, places = identity.encode_all(runs)
     assert merged.equals(expected)
     assert [own.tolist() for own in positions] == [own.tolist() for own in places]
