@@ -264,6 +264,10 @@ def warm_workers(run: RunContext) -> None:
                 from ..bounding.peel_bands import load_bands  # imports kernels of bands
 
                 engine.on_every_worker(load_bands, MemorySpace.HOST)
+        elif plan.source.kind == "string":
+            from ...kernels.runtime.warm import load_parts
+
+            reports = engine.on_every_worker(load_parts, ["text"])
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 

@@ -46,7 +46,7 @@ def mix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 Kind: TypeAlias = Literal["integer", "string"]
 """The kind of a graph's ids."""
 
-MERGED_AT_ONCE = 2**17
+MERGED_AT_ONCE = 2**20
 """Fewest strings that a thread merges, if several threads merge."""
 SAMPLES = 64
 """Strings that are sampled for each thread that merges."""
