@@ -197,14 +197,10 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
     "names": Table(
-        ("ids", "run, s", "of it until numbered", "DuckDB, s"),
-        (
-            (
-                "`user-0001234567`",
-                *_cells(
-                    "names/names/{}", XEON, {"run, s": "cpu", "of it until numbered": "numbered", "DuckDB, s": "duckdb"}
-                ),
-            ),
+        ("ids", "until numbered, s", "DuckDB, s"),
+        tuple(
+            (name, *_cells(f"names/{kind}/{{}}", XEON, {"until numbered, s": "numbered", "DuckDB, s": "duckdb"}))
+            for kind, name in (("names", "`user-0001234567`"), ("uuids", "UUIDs as text"))
         ),
     ),
     "install": Table(
