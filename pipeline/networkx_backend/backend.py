@@ -1,14 +1,15 @@
 """The functions of NetworkX that edgemill computes, with NetworkX's names, parameters, results and errors.
 
 NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: parameters that
-`_LEFT` lists, weights except for PageRank, and directed graphs and multigraphs except for functions that `_DIRECTED`
-and `_PARALLEL` list. `should_run` leaves small graphs to NetworkX when it chooses a backend automatically.
+`_LEFT` lists, weights except for PageRank and Leiden, and directed graphs and multigraphs except for functions that
+`_DIRECTED` and `_PARALLEL` list. `should_run` leaves small graphs to NetworkX when it chooses a backend automatically.
 `NetworkXGraph` is a graph with its edges as arrays, and its triangles and λ.
 """
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -162,7 +163,8 @@ _LEFT: Mapping[str, Mapping[str, Any]] = {
 }
 """Function → parameter → the only value of it that edgemill supports."""
 _DIRECTED = "betweenness_centrality", "closeness_centrality", "eccentricity", "pagerank"
-_PARALLEL = "closeness_centrality", "eccentricity", "pagerank"
+_LEIDEN = "leiden_communities", "leiden_partitions"
+_PARALLEL = "closeness_centrality", "eccentricity", "pagerank", *_LEIDEN
 """Functions for directed graphs, and for multigraphs."""
 
 
@@ -178,7 +180,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
         return f"edgemill computes {name} only of undirected graphs"
     if graph.is_multigraph() and name not in _PARALLEL:
         return f"edgemill computes {name} only of graphs without parallel edges"
-    return _has_usual_weights(graph, call.arguments["weight"]) if name == "pagerank" else True
+    return _has_usual_weights(graph, call.arguments["weight"]) if name in ("pagerank", *_LEIDEN) else True
 
 
 def _has_usual_weights(graph: Any, weight: Any) -> bool | str:
@@ -192,9 +194,9 @@ def _has_usual_weights(graph: Any, weight: Any) -> bool | str:
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Whether the graph is large enough for edgemill, or the reason why it is not."""
+    """Whether the graph is large enough for edgemill, or the reason why it is not. NetworkX has no own Leiden."""
     graph = args[0] if args else kwargs["G"]
-    if isinstance(graph, NetworkXGraph) or graph.number_of_edges() >= LEAST_EDGES:
+    if name in _LEIDEN or isinstance(graph, NetworkXGraph) or graph.number_of_edges() >= LEAST_EDGES:
         return True
     return f"the graph has fewer than {LEAST_EDGES:,} edges"
 
@@ -313,6 +315,45 @@ def pagerank(
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return dict(zip(G.nodes, found.state["rank"].tolist(), strict=True))
+
+
+def leiden_communities(
+    G: NetworkXGraph, weight: Any = "weight", resolution: float = 1, max_level: int | None = None, seed: Any = None
+) -> list[set[Any]]:
+    """networkx.community.leiden_communities. The communities are the same for any seed.
+
+    A level moves all nodes once. Raises ValueError for a `max_level` below 1.
+    """
+    found: list[set[Any]] = [{node} for node in G.nodes]
+    for best in _partitions(G, weight, resolution, max_level):
+        found = best
+    return found
+
+
+def leiden_partitions(
+    G: NetworkXGraph, weight: Any = "weight", resolution: float = 1, seed: Any = None
+) -> Iterator[list[set[Any]]]:
+    """networkx.community.leiden_partitions: the communities after each level that finds better ones."""
+    return _partitions(G, weight, resolution, None)
+
+
+def _partitions(G: NetworkXGraph, weight: Any, resolution: float, max_level: int | None) -> Iterator[list[set[Any]]]:
+    from ...kernels.cpu.leiden import graph_for_modularity, leiden  # loads Numba
+
+    if max_level is not None and max_level <= 0:
+        raise ValueError("max_level argument must be a positive integer or None")
+    weights = None if weight is None else G.weights(weight)
+    graph, unit = graph_for_modularity(G.source, G.target, weights, len(G))
+    found = leiden(graph, unit * resolution, each=True)
+    for _ in itertools.count() if max_level is None else range(max_level):
+        with guarded_call(), kernel_threads(most_threads()):
+            group = next(found, None)
+        if group is None:
+            return
+        communities: list[set[Any]] = [set() for _ in range(int(group.max()) + 1)]
+        for node, number in zip(G.nodes, group.tolist(), strict=True):
+            communities[number].add(node)
+        yield communities
 
 
 def _refuse_loops(G: NetworkXGraph) -> None:

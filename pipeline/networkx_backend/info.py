@@ -10,11 +10,15 @@ _EXACT = "Exact, by the kernels of edgemill on all cores of this machine."
 def get_info() -> dict[str, Any]:
     """Names and descriptions, as https://networkx.org/documentation/stable/reference/backends.html defines them."""
     clustering = {"additional_docs": f"Undirected graphs without weights. {_EXACT}"}
+    leiden = {
+        "additional_docs": "By modularity, on all cores of this machine; the same for any seed and number of cores."
+        " Every community is connected."
+    }
     return {
         "backend_name": "edgemill",
         "project": "edgemill",
         "package": "edgemill",
-        "short_summary": "Triangles, trusses, cores, PageRank and centralities, by compiled parallel kernels.",
+        "short_summary": "Triangles, trusses, communities, PageRank and centralities, by compiled parallel kernels.",
         "functions": {
             "average_clustering": clustering,
             "betweenness_centrality": {"additional_docs": f"From all nodes, without weights or endpoints. {_EXACT}"},
@@ -27,6 +31,8 @@ def get_info() -> dict[str, Any]:
             "eccentricity": {"additional_docs": f"Of all nodes, without weights. {_EXACT}"},
             "generalized_degree": {"additional_docs": _EXACT},
             "k_truss": {"additional_docs": f"{_EXACT} λ of all edges is cached, so another k takes no time."},
+            "leiden_communities": leiden,
+            "leiden_partitions": leiden,
             "pagerank": {
                 "additional_docs": "NetworkX's iteration, on all cores of this machine; without personalization, nstart"
                 " and dangling. The result is the same to the bit each time."

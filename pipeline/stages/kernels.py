@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING
 
 from ...kernels.runtime.device import device
@@ -103,8 +104,8 @@ def compile_for_gpus() -> float:
         why = error.strerror or error
         raise UsageError(f"cannot write the folder for compiled kernels: {why}; set EDGEMILL_CACHE_DIR=…") from error
     if not device().missing:
-        for compact_rows in (False, True):
-            prepare(Needed("peel", False, True, compact_rows, True, False), cores())
+        for compact_rows, text in product((False, True), repeat=2):
+            prepare(Needed("peel", False, True, compact_rows, True, text), cores())
         prepare(Needed("peel", True, False, False, True, False), cores())
     return time.perf_counter() - start
 

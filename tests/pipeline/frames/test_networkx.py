@@ -57,6 +57,11 @@ def networkx_tests(*arguments: str) -> tuple[dict[str, int], str]:
     return json.loads(calls.removeprefix("calls: ")), ended.stdout
 
 
+def called(name: str) -> Any:
+    """NetworkX's function."""
+    return getattr(nx, name, None) or getattr(nx.community, name)
+
+
 def test_networkx_finds_it() -> None:
     for group in ("networkx.backends", "networkx.backend_info"):
         found = [point for point in entry_points(group=group) if point.name == "edgemill"]
@@ -75,6 +80,7 @@ def test_networkx_s_own_tests() -> None:
         "networkx.algorithms.centrality.tests.test_betweenness_centrality",
         "networkx.algorithms.centrality.tests.test_closeness_centrality",
         "networkx.algorithms.tests.test_distance_measures",
+        "networkx.algorithms.community.tests.test_leiden",
     )
     assert set(calls) == set(OFFERED), calls
     assert min(calls.values()) >= 2 and " passed" in said and "failed" not in said
@@ -88,7 +94,7 @@ def test_networkx_s_other_tests() -> None:
 
 def test_names_and_parameters_are_networkx_s() -> None:
     for name in OFFERED:
-        theirs = inspect.signature(getattr(nx, name)).parameters
+        theirs = inspect.signature(called(name)).parameters
         ours = inspect.signature(getattr(backend, name)).parameters
         known = [own for own in theirs if own not in ("backend", "backend_kwargs")]
         assert list(ours) == known
@@ -287,6 +293,31 @@ def test_weights_that_change() -> None:
     graph.edges[0, 1]["weight"] = 9
     after = nx.pagerank(graph, backend="edgemill")
     assert before[0] == pytest.approx(before[2]) and after[0] > 2 * after[2]
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+def test_communities(kind: type[nx.Graph]) -> None:
+    """Of weighted graphs with loops and parallel edges, too; each level's are better than those before."""
+    graph = kind(nx.karate_club_graph())
+    graph.add_edges_from([(0, 1, {"weight": 3}), (4, 4), ("alone", "alone")])
+    graph.add_node("nobody")
+    levels = list(nx.community.leiden_partitions(graph, backend="edgemill"))
+    values = [nx.community.modularity(graph, level) for level in levels]
+    assert len(values) > 1 and values == sorted(values)
+    found = nx.community.leiden_communities(graph, seed=7, backend="edgemill")
+    assert found == levels[-1] and {"alone"} in found and {"nobody"} in found
+    louvain = (nx.community.louvain_communities(graph, seed=seed) for seed in range(3))
+    assert values[-1] >= max(nx.community.modularity(graph, own) for own in louvain) - 1e-12
+    assert nx.community.leiden_communities(graph, max_level=1, backend="edgemill") == levels[0]
+    assert len(nx.community.leiden_communities(graph, resolution=4, backend="edgemill")) > len(found)
+    with pytest.raises(ValueError, match="max_level"):
+        nx.community.leiden_communities(graph, max_level=0, backend="edgemill")
+
+
+def test_communities_of_wrong_weights() -> None:
+    """NetworkX has no Leiden of its own to leave them to."""
+    with pytest.raises(NotImplementedError):
+        nx.community.leiden_communities(nx.Graph([(0, 1, {"weight": -1})]), backend="edgemill")
 
 
 def test_cores_that_take_many_steps() -> None:

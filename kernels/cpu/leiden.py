@@ -1,0 +1,489 @@
+"""Communities by the Leiden algorithm, with the same bits for any number of threads.
+
+Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", Scientific Reports 9,
+2019. The quality of a partition is the sum over communities C of
+
+    w(C) - resolution * S(C)² / 2
+
+where w(C) is the weight of the edges inside, and S(C) the sum of the sizes of the vertices. For modularity (Reichardt,
+Bornholdt, 2006) a size is the weight of a vertex's edges, and the resolution is divided by the weight of all edges
+times two; for the constant Potts model (Traag, Van Dooren, Nesterov, 2011) a size is 1.
+
+Vertices move in rounds. A hash puts each vertex into one of CLASSES classes. The vertices of a class choose where to
+move at the same time, from the same state, and then all move. Weights are integers, so that sums do not depend on the
+order. Where the paper merges a vertex at random, the refinement takes the best merger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, prange
+from numpy.typing import NDArray
+
+from ..graph import IntArray, LongArray
+from ..runtime.cache import cached_njit
+from .arrays.intrinsics import fetch_add, mixed
+
+CLASSES = 8
+"""Classes of vertices that move one after the other."""
+BLOCK = 256
+"""Vertices that a thread takes at a time."""
+LEAST_SLOTS = 8
+"""Fewest slots of a hash table, a power of two."""
+MOST_ROUNDS = 200
+"""Most rounds in which vertices of one level move."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A graph with weights, and sizes of its vertices. Each edge is in the rows of both ends; no edge is a loop."""
+
+    offsets: LongArray
+    """[vertices + 1] The row of a vertex is the entries offsets[v] … offsets[v + 1] - 1."""
+    neighbour: IntArray
+    """[entries]"""
+    weight: LongArray
+    """[entries] positive"""
+    size: LongArray
+    """[vertices]"""
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+@cached_njit
+def _class_of(vertex, round_number):
+    return np.int64(mixed((np.uint64(vertex) << np.uint64(20)) + np.uint64(round_number)) % np.uint64(CLASSES))
+
+
+@cached_njit
+def _by_class(vertices, round_number):
+    """The vertices in the order of their classes, and where each class begins."""
+    starts = np.zeros(CLASSES + 1, np.int64)
+    for v in vertices:
+        starts[_class_of(v, round_number) + 1] += 1
+    for c in range(CLASSES):
+        starts[c + 1] += starts[c]
+    ordered, at = np.empty_like(vertices), starts.copy()
+    for v in vertices:
+        c = _class_of(v, round_number)
+        ordered[at[c]] = v
+        at[c] += 1
+    return ordered, starts
+
+
+@cached_njit
+def _mask(entries, slots):
+    """The mask of hash values for a table of some entries: a part of the table, which should fit a cache."""
+    size = np.int64(LEAST_SLOTS)
+    while size < 2 * entries and size < slots:
+        size *= 2
+    return size - 1
+
+
+@cached_njit
+def _add_row(neighbour, weight, start, stop, group, without, keys, sums, places, mask, found):
+    """Add the weights of a row to the sums of the groups of its neighbours, except the group `without`.
+
+    `keys` is a hash table, where -1 is an empty slot, with `sums`. The slots of its `found` keys are in `places`, in
+    the order in which they were added. Returns the new number of keys.
+    """
+    for at in range(start, stop):
+        key = group[neighbour[at]]
+        if key == without:
+            continue
+        slot = np.int64(np.uint64(np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+        while keys[slot] != key and keys[slot] >= 0:
+            slot = (slot + 1) & mask
+        if keys[slot] < 0:
+            keys[slot] = key
+            sums[slot] = 0
+            places[found] = slot
+            found += 1
+        sums[slot] += weight[at]
+    return found
+
+
+@cached_njit(parallel=True)
+def _choose(offsets, neighbour, weight, size, group, total, count, chosen, resolution, keys, sums, places, target):
+    """The group that each chosen vertex moves to: that of the largest gain, of several the one of smallest number."""
+    threads = keys.shape[0]
+    blocks = (chosen.size + BLOCK - 1) // BLOCK
+    for t in prange(threads):
+        own_keys, own_sums, own_places = keys[t], sums[t], places[t]
+        for block in range(t, blocks, threads):
+            for i in range(block * BLOCK, min((block + 1) * BLOCK, chosen.size)):
+                v = chosen[i]
+                own, k = group[v], size[v]
+                start, stop = offsets[v], offsets[v + 1]
+                mask = _mask(stop - start, own_keys.size)
+                found = _add_row(
+                    neighbour, weight, start, stop, group, -1, own_keys, own_sums, own_places, mask, np.int64(0)
+                )
+                inside = np.int64(0)
+                best, most = own, -np.inf
+                for j in range(found):
+                    slot = own_places[j]
+                    key, links = own_keys[slot], own_sums[slot]
+                    own_keys[slot] = -1
+                    if key == own:
+                        inside = links
+                        continue
+                    gain = links - resolution * k * total[key]
+                    if gain > most or (gain == most and key < best):
+                        best, most = key, gain
+                stays = inside - resolution * k * (total[own] - k)
+                if most <= stays or (count[own] == 1 and count[best] == 1 and best > own):
+                    best = own
+                target[i] = best
+
+
+@cached_njit(parallel=True)
+def _move(size, group, total, count, chosen, before, target, active):
+    """Move the chosen vertices from their groups `before` to their targets."""
+    for i in prange(chosen.size):
+        v, to = chosen[i], target[i]
+        active[v] = False
+        if to != before[i]:
+            fetch_add(total, before[i], -size[v])
+            fetch_add(total, to, size[v])
+            fetch_add(count, before[i], np.int64(-1))
+            fetch_add(count, to, np.int64(1))
+            group[v] = to
+
+
+@cached_njit(parallel=True)
+def _activate(offsets, neighbour, group, chosen, before, target, active):
+    """Mark the neighbours, outside of its new group, of each vertex that moved."""
+    for i in prange(chosen.size):
+        v, to = chosen[i], target[i]
+        if to != before[i]:
+            for at in range(offsets[v], offsets[v + 1]):
+                if group[neighbour[at]] != to:
+                    active[neighbour[at]] = True
+
+
+@cached_njit(parallel=True)
+def _weigh(offsets, neighbour, weight, group, outside):
+    """The weight of the edges of each vertex within its group."""
+    for v in prange(group.size):
+        inside = np.int64(0)
+        for at in range(offsets[v], offsets[v + 1]):
+            if group[neighbour[at]] == group[v]:
+                inside += weight[at]
+        outside[v] = inside
+
+
+@cached_njit(parallel=True)
+def _merge(
+    offsets,
+    neighbour,
+    weight,
+    size,
+    group,
+    total,
+    members,
+    starts,
+    resolution,
+    keys,
+    sums,
+    places,
+    next_group,
+    part,
+    sizes,
+    outside,
+):
+    """Part each group: merge its `members`, from single ones. `part` becomes the part of each vertex.
+
+    As in the paper, only vertices and parts that are well connected to the rest of their group are merged. `sizes` and
+    `outside` are, of each part, its size and the weight of its edges to the rest of the group.
+    """
+    for t in prange(keys.shape[0]):
+        own_keys, own_sums, own_places = keys[t], sums[t], places[t]
+        while True:
+            g = fetch_add(next_group, 0, np.int64(1))
+            if g >= starts.size - 1:
+                break
+            for i in range(starts[g], starts[g + 1]):
+                v = members[i]
+                whole, k = total[group[v]], size[v]
+                if part[v] != v or sizes[v] != k or outside[v] < resolution * k * (whole - k):
+                    continue
+                start, stop = offsets[v], offsets[v + 1]
+                mask = _mask(stop - start, own_keys.size)
+                found = _add_row(
+                    neighbour, weight, start, stop, part, v, own_keys, own_sums, own_places, mask, np.int64(0)
+                )
+                best, most, links = v, 0.0, np.int64(0)
+                for j in range(found):
+                    slot = own_places[j]
+                    key, own = own_keys[slot], own_sums[slot]
+                    own_keys[slot] = -1
+                    if group[key] != group[v] or outside[key] < resolution * sizes[key] * (whole - sizes[key]):
+                        continue
+                    gain = own - resolution * k * sizes[key]
+                    if gain > most or (gain == most and best != v and key < best):
+                        best, most, links = key, gain, own
+                if best != v:
+                    part[v] = best
+                    sizes[best] += k
+                    outside[best] += outside[v] - 2 * links
+
+
+@cached_njit
+def _numbered(part):
+    """Number the parts in the order of their first vertices. Returns the number of each vertex's part, and of parts."""
+    number = np.full(part.size, -1, np.int32)
+    found, count = np.empty_like(part), 0
+    for v in range(part.size):
+        if number[part[v]] < 0:
+            number[part[v]] = count
+            count += 1
+        found[v] = number[part[v]]
+    return found, count
+
+
+@cached_njit
+def _members(part, parts, order):
+    """The vertices of each part, in their `order`, one part after the other, and where each begins."""
+    starts = np.zeros(parts + 1, np.int64)
+    for p in part:
+        starts[p + 1] += 1
+    for p in range(parts):
+        starts[p + 1] += starts[p]
+    vertices, at = np.empty_like(part), starts.copy()
+    for v in order:
+        vertices[at[part[v]]] = v
+        at[part[v]] += 1
+    return vertices, starts
+
+
+@cached_njit(parallel=True)
+def _join(offsets, neighbour, weight, part, vertices, starts, keys, sums, places, rows, to, joined, fill):
+    """Count the neighbours of each part in `rows`, or with `fill` write them to `to` and their weights to `joined`."""
+    threads = keys.shape[0]
+    parts = starts.size - 1
+    blocks = (parts + BLOCK - 1) // BLOCK
+    for t in prange(threads):
+        own_keys, own_sums, own_places = keys[t], sums[t], places[t]
+        for block in range(t, blocks, threads):
+            for p in range(block * BLOCK, min((block + 1) * BLOCK, parts)):
+                entries = np.int64(0)
+                for i in range(starts[p], starts[p + 1]):
+                    entries += offsets[vertices[i] + 1] - offsets[vertices[i]]
+                mask, found = _mask(entries, own_keys.size), np.int64(0)
+                for i in range(starts[p], starts[p + 1]):
+                    start, stop = offsets[vertices[i]], offsets[vertices[i] + 1]
+                    found = _add_row(
+                        neighbour, weight, start, stop, part, p, own_keys, own_sums, own_places, mask, found
+                    )
+                for j in range(found):
+                    slot = own_places[j]
+                    if fill:
+                        to[rows[p] + j] = own_keys[slot]
+                        joined[rows[p] + j] = own_sums[slot]
+                    own_keys[slot] = -1
+                if not fill:
+                    rows[p + 1] = found
+
+
+class _Tables(NamedTuple):
+    """A hash table of each thread, for the neighbours of a vertex or a part."""
+
+    keys: IntArray
+    sums: LongArray
+    places: LongArray
+
+    @classmethod
+    def of(cls, most: int) -> _Tables:
+        """Tables for at most `most` keys."""
+        slots, threads = max(LEAST_SLOTS, 2 << max(0, most - 1).bit_length()), get_num_threads()
+        shape = threads, slots
+        return cls(np.full(shape, -1, np.int32), np.empty(shape, np.int64), np.empty((threads, max(most, 1)), np.int64))
+
+
+def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> LongArray:
+    """Move vertices between groups, which changes `group`, until none gains. Returns the total size of each group."""
+    total = _sums(group, len(graph), graph.size)
+    count = np.bincount(group, minlength=len(graph))
+    active = np.ones(len(graph), np.bool_)
+    rows = graph.offsets, graph.neighbour, graph.weight, graph.size
+    for number in range(MOST_ROUNDS):
+        ordered, starts = _by_class(np.flatnonzero(active).astype(np.int32), number)
+        moved = 0
+        for first, last in pairwise(starts.tolist()):
+            chosen = ordered[first:last]
+            before, target = group[chosen], np.empty(last - first, np.int32)
+            _choose(*rows, group, total, count, chosen, resolution, *tables, target)
+            _move(graph.size, group, total, count, chosen, before, target, active)
+            _activate(graph.offsets, graph.neighbour, group, chosen, before, target, active)
+            moved += int(np.count_nonzero(before != target))
+        if not moved:
+            break
+    return total
+
+
+def _parted(
+    graph: Weighted, group: IntArray, total: LongArray, resolution: float, tables: _Tables
+) -> tuple[IntArray, int]:
+    """The part of each vertex within its group, and the number of parts."""
+    order, _ = _by_class(np.arange(len(graph), dtype=np.int32), MOST_ROUNDS)
+    members, starts = _members(*_numbered(group), order)
+    part, outside = np.arange(len(graph), dtype=np.int32), np.empty(len(graph), np.int64)
+    rows = graph.offsets, graph.neighbour, graph.weight
+    _weigh(*rows, group, outside)
+    same = *rows, graph.size, group, total, members, starts, resolution
+    _merge(*same, *tables, np.zeros(1, np.int64), part, graph.size.copy(), outside)
+    return _numbered(part)
+
+
+def _joined(graph: Weighted, part: IntArray, parts: int) -> Weighted:
+    """The graph whose vertices are the parts, without edges inside of parts."""
+    vertices, starts = _members(part, parts, np.arange(len(graph), dtype=np.int32))
+    entries = np.add.reduceat(np.diff(graph.offsets)[vertices], starts[:-1])
+    tables = _Tables.of(min(parts, int(entries.max())))
+    rows = np.zeros(parts + 1, np.int64)
+    same = graph.offsets, graph.neighbour, graph.weight, part, vertices, starts, *tables, rows
+    _join(*same, np.zeros(0, np.int32), np.zeros(0, np.int64), False)
+    np.cumsum(rows, out=rows)
+    neighbour, weight = np.empty(rows[-1], np.int32), np.empty(rows[-1], np.int64)
+    _join(*same, neighbour, weight, True)
+    return Weighted(rows, neighbour, weight, _sums(part, parts, graph.size))
+
+
+def _sums(group: IntArray, groups: int, values: LongArray) -> LongArray:
+    """The sum of the values of each group."""
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, group, values)
+    return sums
+
+
+@cached_njit
+def _connected(offsets, neighbour, group):
+    """The connected parts of each group: the smallest vertex of the part of each vertex. By union-find."""
+    parent = np.arange(group.size).astype(np.int32)
+    for v in range(group.size):
+        root = v
+        while parent[root] != root:
+            root = parent[root]
+        for at in range(offsets[v], offsets[v + 1]):
+            other = neighbour[at]
+            if other >= v or group[other] != group[v]:
+                continue
+            while parent[other] != other:
+                parent[other] = parent[parent[other]]
+                other = parent[other]
+            if other < root:
+                parent[root] = other
+                root = other
+            elif root < other:
+                parent[other] = root
+    for v in range(group.size):
+        parent[v] = parent[parent[v]]
+    return parent
+
+
+@cached_njit(parallel=True)
+def _cut(offsets, neighbour, weight, group):
+    """The weight of the edges between groups, times two."""
+    cut = np.int64(0)
+    for v in prange(group.size):
+        own = np.int64(0)
+        for at in range(offsets[v], offsets[v + 1]):
+            if group[neighbour[at]] != group[v]:
+                own += weight[at]
+        cut += own
+    return cut
+
+
+@cached_njit
+def _squares(values):
+    """The sum of squares, added in order, so that no library chooses the order."""
+    found = 0.0
+    for value in values:
+        found += np.float64(value) * np.float64(value)
+    return found
+
+
+def _lost(graph: Weighted, group: IntArray, resolution: float) -> float:
+    """What groups have less of quality than the weight of all edges."""
+    squares = _squares(_sums(group, len(graph), graph.size))
+    return float(_cut(graph.offsets, graph.neighbour, graph.weight, group)) / 2 + resolution * float(squares) / 2
+
+
+def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) -> Iterator[tuple[IntArray, float]]:
+    """One iteration of the algorithm from `group`: the groups after its last level, or after `each` level.
+
+    Groups are connected. With what they have less of quality than the weight of all edges.
+    """
+    level, of_vertex = graph, np.arange(len(graph), dtype=np.int32)
+    while True:
+        tables = _Tables.of(int(np.diff(level.offsets).max()))
+        total = _move_all(level, group, resolution, tables)
+        part, parts = _parted(level, group, total, resolution, tables)
+        if each or parts == len(level):
+            found = _connected(level.offsets, level.neighbour, group)
+            yield _numbered(found[of_vertex])[0], _lost(level, found, resolution)
+        if parts == len(level):
+            return
+        first = np.empty(parts, np.int32)
+        first[part[::-1]] = np.arange(len(level), dtype=np.int32)[::-1]
+        level = _joined(level, part, parts)
+        group = _numbered(group)[0][first]
+        of_vertex = part[of_vertex]
+
+
+def leiden(graph: Weighted, resolution: float, iterations: int | None = None, each: bool = False) -> Iterator[IntArray]:
+    """Better and better groups: of each vertex, int32, numbered by their first vertices, and connected.
+
+    One for each iteration, or with `each` for each level of an iteration, in which vertices move once. Ends after
+    `iterations`, or after one that finds nothing better. Nothing, if each vertex by itself is best.
+    """
+    best = np.arange(len(graph), dtype=np.int32)
+    least = _lost(graph, best, resolution) if len(graph) else 0.0
+    is_better, done = len(graph) > 0, 0
+    while is_better and (iterations is None or done < iterations):
+        is_better, done = False, done + 1
+        for found, lost in _iterate(graph, best.copy(), resolution, each):
+            if lost < least:
+                best, least, is_better = found, lost, True
+                yield best
+
+
+EXACT_BITS = 52
+"""Bits of the sum of all weights as integers."""
+
+
+def whole_weights(weight: NDArray[np.float64]) -> LongArray:
+    """Weights as integers, in a unit that is a power of two, so that their sum has at most EXACT_BITS bits.
+
+    Exact if the weights are multiples of the unit; others are rounded to it.
+    """
+    total = float(weight.sum())
+    if total == 0 or (total < 2**EXACT_BITS and not np.any(weight % 1)):
+        return weight.astype(np.int64)
+    return np.rint(np.ldexp(weight, EXACT_BITS - int(np.frexp(total)[1]))).astype(np.int64)
+
+
+def graph_for_modularity(
+    source: IntArray, target: IntArray, weight: NDArray[np.float64] | None, vertices: int
+) -> tuple[Weighted, float]:
+    """The graph of some edges, and the resolution for the modularity that has resolution 1.
+
+    `source` and `target` are the ends of each edge, once, in any order; loops and parallel edges are allowed.
+    """
+    whole = np.ones(len(source), np.int64) if weight is None else whole_weights(weight)
+    size = _sums(source, vertices, whole) + _sums(target, vertices, whole)
+    kept = (source != target) & (whole > 0)
+    low, high, own = source[kept], target[kept], whole[kept]
+    ends, others = np.concatenate([low, high]), np.concatenate([high, low])
+    order = np.lexsort((others, ends))
+    offsets = np.zeros(vertices + 1, np.int64)
+    np.cumsum(np.bincount(ends, minlength=vertices), out=offsets[1:])
+    graph = Weighted(offsets, others[order].astype(np.int32), np.concatenate([own, own])[order], size)
+    return graph, 1 / max(1, int(size.sum()))
