@@ -25,7 +25,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ..graph import IntArray, LongArray
+from ..graph import InRows, IntArray, LongArray
 from ..runtime.cache import cached_njit
 from .arrays.intrinsics import fetch_add, mixed
 
@@ -52,8 +52,20 @@ class Weighted:
     size: LongArray
     """[vertices]"""
 
+    def __post_init__(self) -> None:
+        """Arrays of workers may be read-only, and Numba would compile kernels for both kinds."""
+        for name in ("offsets", "neighbour", "weight", "size"):
+            frozen = getattr(self, name).view()
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
+
     def __len__(self) -> int:
         return len(self.size)
+
+    @property
+    def total(self) -> int:
+        """The weight of all edges."""
+        return int(self.weight.sum()) // 2
 
 
 @cached_njit
@@ -410,6 +422,11 @@ def _squares(values):
     return found
 
 
+def quality(graph: Weighted, group: IntArray, resolution: float) -> float:
+    """The quality of groups; for modularity times the weight of all edges."""
+    return graph.total - _lost(graph, group, resolution)
+
+
 def _lost(graph: Weighted, group: IntArray, resolution: float) -> float:
     """What groups have less of quality than the weight of all edges."""
     squares = _squares(_sums(group, len(graph), graph.size))
@@ -459,15 +476,34 @@ EXACT_BITS = 52
 """Bits of the sum of all weights as integers."""
 
 
-def whole_weights(weight: NDArray[np.float64]) -> LongArray:
-    """Weights as integers, in a unit that is a power of two, so that their sum has at most EXACT_BITS bits.
+def whole_weights(weight: NDArray[np.float64]) -> tuple[LongArray, float]:
+    """Weights as integers, so that their sum has at most EXACT_BITS bits, and what a weight of 1 is among them: a power
+    of two.
 
-    Exact if the weights are multiples of the unit; others are rounded to it.
+    Exact if the weights are multiples of its inverse; others are rounded.
     """
     total = float(weight.sum())
     if total == 0 or (total < 2**EXACT_BITS and not np.any(weight % 1)):
-        return weight.astype(np.int64)
-    return np.rint(np.ldexp(weight, EXACT_BITS - int(np.frexp(total)[1]))).astype(np.int64)
+        return weight.astype(np.int64), 1.0
+    exponent = EXACT_BITS - int(np.frexp(total)[1])
+    return np.rint(np.ldexp(weight, exponent)).astype(np.int64), float(np.ldexp(1.0, exponent))
+
+
+def graph_of_rows(rows: InRows, potts: bool) -> tuple[Weighted, float]:
+    """The graph of rows that have each edge at both ends, and the resolution that stands for 1.
+
+    Sizes are those of modularity, or 1 with `potts`. Edges of weight 0 are left out.
+    """
+    offsets, neighbour = rows.offsets, rows.source
+    whole, one = (np.ones(len(rows), np.int64), 1.0) if rows.weight is None else whole_weights(rows.weight)
+    kept = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(whole > 0, out=kept[1:])
+    if kept[-1] < len(rows):
+        neighbour, whole, offsets = neighbour[whole > 0], whole[whole > 0], kept[offsets]
+    summed = np.zeros(len(whole) + 1, np.int64)
+    np.cumsum(whole, out=summed[1:])
+    size = np.ones(len(offsets) - 1, np.int64) if potts else np.diff(summed[offsets])
+    return Weighted(offsets, neighbour, whole, size), one if potts else 1 / max(1, int(size.sum()))
 
 
 def graph_for_modularity(
@@ -477,7 +513,7 @@ def graph_for_modularity(
 
     `source` and `target` are the ends of each edge, once, in any order; loops and parallel edges are allowed.
     """
-    whole = np.ones(len(source), np.int64) if weight is None else whole_weights(weight)
+    whole = np.ones(len(source), np.int64) if weight is None else whole_weights(weight)[0]
     size = _sums(source, vertices, whole) + _sums(target, vertices, whole)
     kept = (source != target) & (whole > 0)
     low, high, own = source[kept], target[kept], whole[kept]

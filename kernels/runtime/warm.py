@@ -36,14 +36,6 @@ def _warm_hashes() -> None:
     hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
 
 
-def _warm_leiden() -> None:
-    from ..cpu.leiden import graph_for_modularity, leiden
-
-    low, high = np.array([0, 1, 0], np.int32), np.array([1, 2, 2], np.int32)
-    graph, resolution = graph_for_modularity(low, high, None, 4)
-    list(leiden(graph, resolution, each=True))
-
-
 def _warm_forest() -> None:
     """With `_warm_join` and `_warm_components`, the kernels that find the components of many edges."""
     one = np.ones(1, np.int32)
@@ -224,7 +216,6 @@ PARTS: Mapping[str, Callable[[], None]] = {
     "groups": _warm_groups,
     "hashes": _warm_hashes,
     "join": _warm_join,
-    "leiden": _warm_leiden,
     "live": _warm_live,
     "lower": _warm_lower,
     "members": _warm_members,
@@ -253,7 +244,6 @@ SECONDS: Mapping[str, float] = {
     "groups": 0.7,
     "hashes": 0.4,
     "join": 1.8,
-    "leiden": 6.9,
     "live": 0.9,
     "lower": 0.8,
     "members": 1.4,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...tasks.programs import AnyProgram, EdgeProgram, Program
+from ...tasks.programs import AnyProgram, EdgeProgram, GraphProgram, Program
 from ...tasks.programs.orders.calls import takes_weights
 from ...tasks.programs.program import Cost, View
 from ...tasks.programs.streaming import FILL as DEVICE_FILL
@@ -33,6 +33,8 @@ BUILD_WEIGHT_BYTES = 24
 """Memory that a weight adds: in the message, in all messages joined, and in the order of its row."""
 BUILD_WEIGHT_BYTES_ONCE = 12
 """The same in the only block of an undirected graph: in the edges joined, and in the block."""
+GRAPH_BYTES = 24
+"""Additional memory of an entry while a program needs all edges: a weight, and a smaller graph made of it."""
 VERTEX_BYTES = 200
 """Memory of a vertex while a program runs. Measured: 55 to 200."""
 
@@ -59,6 +61,8 @@ class PlannedProgram:
     """Supersteps that take the time of all entries, as far as they are known before the run."""
     cost: Cost | None = None
     """What its seconds on a CPU are predicted from."""
+    in_one_block: bool = False
+    """Whether one worker needs all edges."""
 
 
 def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
@@ -74,6 +78,9 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
     if not isinstance(program, Program):  # searches from batches of sources, by words of bits
         of_batch = 8 * program.batch if program.search == "paths" else 3 * program.batch // 8
         return PlannedProgram(name, program.view, False, True, False, VERTEX_BYTES + of_batch, False)
+    if isinstance(program, GraphProgram):
+        weighted = takes_weights(program, settings.input.weight_column is not None)
+        return PlannedProgram(name, program.view, weighted, False, False, VERTEX_BYTES, False, in_one_block=True)
     sums_all = program.combine == "sum" and program.senders == "all"
     return PlannedProgram(
         name,
@@ -119,53 +126,63 @@ class PlannedPrograms:
         """Blocks of the graph: one for each worker that has enough work."""
         return program_blocks(self.capacity.workers, 2 * self.edges)
 
+    def blocks_of(self, program: PlannedProgram) -> int:
+        """Blocks of the graph for a program."""
+        return 1 if program.in_one_block else self.blocks
+
     def entries(self, program: PlannedProgram) -> int:
         """Entries of the largest block for a program, at most."""
         one_way = min(2 * self.edges, self.rows)
         whole = 2 * self.edges
         if self.directed and program.view != "either":
             whole = one_way if program.view == "in" else 2 * one_way
-        return -(-whole // self.blocks)
+        return -(-whole // self.blocks_of(program))
 
     @property
-    def cuts(self) -> int:
-        """How often the graph is cut into blocks: once, and again for each program with other entries than the program
-        before.
+    def cuts(self) -> list[int]:
+        """The blocks of each cut of the graph. It is cut once, and again for each program with other entries or blocks
+        than the program before.
         """
-        kinds = [(own.view if self.directed else "both", own.weighted) for own in self.programs]
-        return sum(kind != before for kind, before in zip(kinds, [None, *kinds], strict=False))
+        kinds = [(self.blocks_of(own), own.view if self.directed else "both", own.weighted) for own in self.programs]
+        return [kind[0] for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
 
     def tasks(self, layout: Layout) -> int:
         """Tasks of all programs, as `programs.running` tells them."""
         from ..programs.running import program_tasks  # imports programs and their kernels
 
-        return program_tasks(layout, len(self.programs), self.cuts, self.blocks)
+        return program_tasks(layout, list(map(self.blocks_of, self.programs)), self.cuts, self._places_blocks)
 
     @property
-    def own(self) -> int:
-        """Vertices of a block."""
-        return -(-self.vertices // self.blocks)
+    def _places_blocks(self) -> bool:
+        return not all(own.in_one_block for own in self.programs)
+
+    def vertices_of(self, program: PlannedProgram) -> int:
+        """Vertices of a block for a program."""
+        return -(-self.vertices // self.blocks_of(program))
 
     def _symmetric(self, program: PlannedProgram) -> bool:
-        return self.blocks == 1 and not (self.directed and program.view == "in")
+        return self.blocks_of(program) == 1 and not (self.directed and program.view == "in")
 
     @property
     def building_bytes(self) -> int:
         """Memory of a worker while its block is built."""
-        entry, weight = BUILD_BYTES if self.blocks == 1 else BUILD_BYTES_IN_BLOCKS, BUILD_WEIGHT_BYTES
-        if self.blocks == 1 and not self.directed:
+        return max(map(self._building_bytes_of, self.programs), default=0)
+
+    def _building_bytes_of(self, program: PlannedProgram) -> int:
+        alone = self.blocks_of(program) == 1
+        entry, weight = BUILD_BYTES if alone else BUILD_BYTES_IN_BLOCKS, BUILD_WEIGHT_BYTES
+        if alone and not self.directed:
             entry, weight = BUILD_BYTES_ONCE, BUILD_WEIGHT_BYTES_ONCE
-        sizes = [self.entries(own) * (entry + weight * own.weighted) for own in self.programs]
-        return max(sizes, default=0) + 8 * self.own * bool(self.programs)
+        return self.entries(program) * (entry + weight * program.weighted) + 8 * self.vertices_of(program)
 
     @property
     def running_bytes(self) -> int:
         """Memory of a worker while a program runs on its CPU."""
         sizes = []
         for own in self.programs:
-            entry = 12 if own.weighted else 4
+            entry = (12 if own.weighted else 4) + GRAPH_BYTES * own.in_one_block
             copies = 2 if own.reversed and not self._symmetric(own) else 1
-            sizes.append(self.entries(own) * entry * copies + self.own * own.vertex_bytes)
+            sizes.append(self.entries(own) * entry * copies + self.vertices_of(own) * own.vertex_bytes)
         return max(sizes, default=0)
 
     @property
@@ -176,7 +193,7 @@ class PlannedPrograms:
     @property
     def bytes_in_files(self) -> int:
         """Memory of a worker for programs if entries are in files, besides the pieces that are read."""
-        return max((self.own * own.vertex_bytes + 5 * self.vertices for own in self.programs), default=0)
+        return max((self.vertices_of(own) * own.vertex_bytes + 5 * self.vertices for own in self.programs), default=0)
 
     @property
     def bytes_with_pieces(self) -> int:
@@ -232,7 +249,7 @@ class PlannedPrograms:
 
     def _seconds_on_cpus(self, program: PlannedProgram) -> float | None:
         cost, steps = program.cost, program.likely_steps
-        if self.blocks > 1 or cost is None or steps is None or program.weighted != cost.weighted:
+        if self.blocks_of(program) > 1 or cost is None or steps is None or program.weighted != cost.weighted:
             return None
         return program_seconds(cost, steps, self.entries(program), self.vertices, self.capacity.kernel_threads)
 
@@ -275,7 +292,9 @@ class PlannedPrograms:
         if not capacity.device_bytes or not program.on_device:
             return None
         sharing = self.blocks if capacity.in_process else 1
-        free = max(0, int(DEVICE_FILL * capacity.device_bytes / sharing) - DEVICE_VERTEX_BYTES * self.own)
+        free = max(
+            0, int(DEVICE_FILL * capacity.device_bytes / sharing) - DEVICE_VERTEX_BYTES * self.vertices_of(program)
+        )
         room = free if self.topology_limit is None else self.topology_limit // sharing
         entry = 12 if program.weighted else 4
-        return StreamCost(self.entries(program), self.own, entry, room)
+        return StreamCost(self.entries(program), self.vertices_of(program), entry, room)

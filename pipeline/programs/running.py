@@ -28,6 +28,7 @@ from ...tasks.partition import RangePartitioner
 from ...tasks.programs import (
     EdgeProgram,
     GraphBlock,
+    GraphProgram,
     Order,
     Program,
     ProgramOutcome,
@@ -195,33 +196,40 @@ class _Runs:
         named = _name(self.engine, self.buckets, found, ids, self.source.kind)
         return add_edge_columns(self.engine, self.buckets, self.degrees, self.supports, program, found, named)
 
+    def _placed(self) -> RangePartitioner:
+        """The ranges of ids of the blocks of programs that may have several."""
+        if self.home is None:
+            self.home = place_blocks(self.engine, self.buckets, self.degrees)
+        return self.home
+
     def _graph_for(self, program: AnyProgram) -> GraphBlocks:
         """The graph in blocks with the entries that a program reads."""
         # The entries of an undirected graph are the same by all views.
         directed = self.source.directed and not program.by_support
         view = program.view if directed else "both"
         weighted = takes_weights(program, self.settings.input.weight_column is not None)
-        wanted = view, weighted, program.by_support
-        if self.home is None:
-            self.home = place_blocks(self.engine, self.buckets, self.degrees)
-        if self.graph is None or (self.graph.view, self.graph.weighted, self.graph.by_support) != wanted:
-            self.graph = None  # released before the next one is made
+        home = RangePartitioner() if isinstance(program, GraphProgram) else self._placed()
+        wanted = home.partitions, view, weighted, program.by_support
+        graph = self.graph
+        if graph is None or (graph.home.partitions, graph.view, graph.weighted, graph.by_support) != wanted:
+            self.graph = graph = None  # released before the next one is made
             on_device = bool(self.engine.capacity.device_bytes)
             how = directed, view, weighted, on_device, topology_limit(self.settings)
             supports = self.supports if program.by_support else None
-            self.graph = cut_graph(self.engine, self.buckets, self.home, *how, supports)
-        return self.graph
+            self.graph = graph = cut_graph(self.engine, self.buckets, home, *how, supports)
+        return graph
 
 
-def program_tasks(layout: Layout, programs: int, cuts: int, blocks: int) -> int:
-    """Tasks of so many programs in `blocks` blocks, into which the graph is cut `cuts` times."""
+def program_tasks(layout: Layout, programs: Sequence[int], cuts: Sequence[int], places: bool) -> int:
+    """Tasks of `programs` and of `cuts` of the graph, both by their numbers of blocks; `places`: blocks are placed."""
     buckets = layout.buckets
-    places = buckets + layout.peek(2 * buckets)
-    cut = cuts * layout.exchange(buckets, blocks)
-    gang = min(blocks, layout.workers)
-    run = gang + 2 * blocks + layout.peek(blocks)
+    found = (buckets + layout.peek(2 * buckets)) * places
+    found += sum(layout.exchange(buckets, blocks) for blocks in cuts)
     ids = layout.exchange(buckets, buckets) + layout.forward(buckets, buckets)
-    return places + cut + programs * (run + layout.exchange(blocks, buckets) + ids) + buckets
+    for blocks in programs:
+        run = min(blocks, layout.workers) + 2 * blocks + layout.peek(blocks)
+        found += run + layout.exchange(blocks, buckets) + ids
+    return found + buckets
 
 
 def _tell(events: Events, stage: Stage, record: ProgramRecord) -> None:

@@ -44,7 +44,7 @@ def try_program(
     too. Raises ProgramError if a result differs, if a function fails or returns wrong arrays, and if the program has
     not ended after `most_steps` supersteps; UsageError for edges that are none.
     """
-    from ...tasks.programs import EdgeProgram
+    from ...tasks.programs import EdgeProgram, GraphProgram
     from ...tasks.programs.orders.calls import check_declaration, name_of
 
     graph = _Graph(edges, directed, vertices)
@@ -53,7 +53,7 @@ def try_program(
     if isinstance(program, EdgeProgram):
         return graph.of_edges(program, {})
     first: dict[str, NDArray[Any]] | None = None
-    for groups in GROUPS:
+    for groups in GROUPS[:1] if isinstance(program, GraphProgram) else GROUPS:
         for order in _orders(program, groups):
             state, converged = graph.run(program, groups, order, most_steps)
             if not converged:

@@ -12,7 +12,7 @@ from functools import partial
 from ... import kernels
 from ...kernels.cpu.arrays.strings import are_plain_numbers
 from ...kernels.runtime.threads import cores
-from ...kernels.runtime.warm import load_parts, warm
+from ...kernels.runtime.warm import warm
 from ...tasks.device import MemorySpace
 from ...tasks.programs.warm import warm_program
 from ...tasks.shards import warm_shards, warm_shards_on_gpu
@@ -57,14 +57,13 @@ def compile_updates() -> float:
 
 
 def compile_programs() -> float:
-    """Compile or load the kernels of all programs of edgemill, and of communities, on CPUs. Gives the seconds."""
+    """Compile or load the kernels of all vertex programs of edgemill on CPUs. Gives the seconds that it took."""
     start = time.perf_counter()
     for program in shipped_programs():
         for order in ("synchronous", "asynchronous"):
             warm_program(program, order=order)
         warm_program(program, at_once=True)
         warm_program(program, blocks=2, directed=True)
-    load_parts(["leiden"])
     return time.perf_counter() - start
 
 

@@ -11,7 +11,7 @@ blocks that do not fit memory; `shipped` has the programs of edgemill.
 from .batches import SourceProgram
 from .block import Entries, GraphBlock, build_block, entries_of
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
-from .program import Best, EdgeProgram, Program, Top, Totals, VertexId, Vertices
+from .program import Best, EdgeProgram, GraphProgram, Program, Top, Totals, VertexId, Vertices
 from .running import Order, ProgramOutcome, run_program
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "EdgeProgram",
     "Entries",
     "GraphBlock",
+    "GraphProgram",
     "Order",
     "Program",
     "ProgramOutcome",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -212,6 +212,8 @@ class Found:
     """A program that goes on from the state."""
     moved: float = 0
     """The total change in the last superstep."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the whole graph by name, as JSON values."""
 
 
 @dataclass(frozen=True)
@@ -449,6 +451,30 @@ class Program(ABC):
     def likely_steps(self) -> int | None:
         """How many of `most_steps` a run mostly takes, for the plan."""
         return self.most_steps
+
+
+class GraphProgram(Program):
+    """Base of programs that need the whole graph: one worker has all edges in memory, in one block, on its CPU.
+
+    `at_once` is all that a subclass defines. Limits of supersteps and seconds do not end it.
+    """
+
+    combine = "min"
+    view = "both"
+
+    @abstractmethod
+    def at_once(self, graph: OneBlockGraph) -> Found:
+        """The result. The entries of a vertex are its edges in both directions, with their weights if it `weighs`."""
+
+    def start(self, v: Vertices) -> tuple[State, Array]:
+        """Not called, and neither are `emit` and `apply`."""
+        raise NotImplementedError
+
+    def emit(self, v: Vertices) -> Array:
+        raise NotImplementedError
+
+    def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
+        raise NotImplementedError
 
 
 class EdgeProgram(ABC):

@@ -2,7 +2,7 @@
 
 A program on a graph in one block needs no order if it has compiled functions for that (`find_at_once`): it then runs
 from start to end in these, or in few launches. Only programs of edgemill have such functions. They give the same bits
-as their supersteps.
+as their supersteps. A `GraphProgram` has nothing else, and always one block.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from ...kernels.chunked import ChunkedRows
 from ...kernels.graph import InRows
 from ...kernels.runtime.sizes import Allocator, SizedArrays
 from ..device import MemorySpace
+from ..errors import InternalError, OutOfRoom
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
 from ..shards.carriers.gpu_memory import between_gpus
 from .block import GraphBlock, PairTable
 from .orders.asynchronous import run_to_silence
-from .orders.calls import is_shipped
+from .orders.calls import is_shipped, name_of
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, facts_of, run_in_step
-from .program import Array, Found, OneBlockGraph, Program
+from .program import Array, Found, GraphProgram, OneBlockGraph, Program
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
@@ -54,11 +55,7 @@ def find_at_once(
     if seconds is not None and seconds < ENTRY_SECONDS * len(block):
         return None
     check_weights(program, block)
-
-    def out() -> InRows:
-        return rows if block.symmetric else gathers.transpose_rows(rows, len(block.sources))
-
-    found = program.at_once(OneBlockGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block)))
+    found = program.at_once(_graph_of(block, rows))
     if found is not None and streamed is not None:
         streamed.feed.bytes_direct += streamed.entry_bytes * found.entries
     if found is None or found.then is None:
@@ -66,6 +63,27 @@ def find_at_once(
     run = BlockState(found.then, block, home, carrier, found.state)
     run_in_step(run, Limits())
     return Found(run.state, found.steps + run.all_steps, found.entries + run.entries)
+
+
+def _graph_of(block: GraphBlock, rows: InRows) -> OneBlockGraph:
+    def out() -> InRows:
+        return rows if block.symmetric else gathers.transpose_rows(rows, len(block.sources))
+
+    return OneBlockGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block))
+
+
+def _run_on_graph(program: GraphProgram, block: GraphBlock, carrier: Carrier) -> ProgramOutcome:
+    if carrier.groups > 1:
+        raise InternalError(f"{name_of(program)} needs one block, and there are {carrier.groups}")
+    here = block.placed(MemorySpace.HOST)
+    if isinstance(here.rows, ChunkedRows):
+        raise OutOfRoom(f"{name_of(program)} needs all edges in the memory of one worker, which has no room for them")
+    check_weights(program, here)
+    found = program.at_once(_graph_of(here, here.rows))
+    state = dict(found.state)
+    return ProgramOutcome(
+        block.group, here.number, state, found.steps, True, found.moved, found.entries, bytes=0, facts=found.facts
+    )
 
 
 Order: TypeAlias = Literal["auto", "synchronous", "asynchronous"]
@@ -179,6 +197,8 @@ def run_program(
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier), ExitStack() as stack:
+        if isinstance(program, GraphProgram):
+            return _run_on_graph(program, block, carrier)
         if program.alternates:
             block = block.placed(MemorySpace.HOST)
         else:
@@ -229,6 +249,8 @@ def run_program(
 
 def can_pause(program: Program, order: Order = "synchronous") -> bool:
     """Whether an outcome of the program, if a limit stops it, is `pending`."""
+    if isinstance(program, GraphProgram):
+        return False
     return order == "synchronous" or program.relaxed is None or program.relaxed is program
 
 

@@ -15,7 +15,7 @@ from .batches import SourceProgram
 from .block import Entries, build_whole_block
 from .local_runs import AnyProgram, cut_blocks, run_blocks
 from .orders.calls import Calls, takes_weights
-from .program import EdgeProgram, Program, State, Vertices
+from .program import EdgeProgram, GraphProgram, Program, State, Vertices
 from .running import Order
 
 _OURS = __name__.partition("tasks.")[0]
@@ -49,6 +49,8 @@ def warm_program(
     One process of a machine compiles the kernels of a program of edgemill, and each of the others loads them once.
     Those of another program are not kept.
     """
+    if isinstance(program, GraphProgram):
+        space, blocks, order, at_once = MemorySpace.HOST, 1, "synchronous", True
     how = space.name, blocks, directed, weighted, order, at_once
     kept = type(program).__module__.startswith(_OURS)
     part = f"program {' '.join(map(str, (type(program).__name__, *how)))}"

@@ -129,6 +129,36 @@ def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
     _compare_ids(vertices, "label", label)
 
 
+def check_leiden(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Communities are connected and have the id of their smallest vertex, and their quality is that of the record."""
+    parameters, size = record["parameters"], len(vertices.ids)
+    weight = np.ones(len(arcs.source)) if not parameters["weighted"] or arcs.weight is None else arcs.weight
+    weight = weight if arcs.directed else weight / 2
+    community = positions(vertices.added["community"], vertices.ids)
+    reject(community < 0, lambda at: f"vertex {vertices.name(at)} has a community that is no vertex")
+    inside = (community[arcs.source] == community[arcs.target]) & (weight > 0)
+    least = np.arange(size)
+    while True:
+        before = least.copy()
+        np.minimum.at(least, arcs.source[inside], before[arcs.target[inside]])
+        np.minimum.at(least, arcs.target[inside], before[arcs.source[inside]])
+        least = least[least]
+        if np.array_equal(least, before):
+            break
+    _compare_ids(vertices, "community", least)
+    degree = np.bincount(arcs.source, weight, minlength=size) + np.bincount(arcs.target, weight, minlength=size)
+    total, within = weight.sum(), weight[inside].sum()
+    if parameters["quality"] == "potts":
+        pairs = (np.bincount(community, minlength=size).astype(np.float64) ** 2).sum()
+        found = within - parameters["resolution"] * pairs / 2
+    else:
+        shares = np.bincount(community, degree, minlength=size) / max(2 * total, 1e-300)
+        found = within / total - parameters["resolution"] * (shares**2).sum() if total else 0.0
+    stored = record["facts"]["quality"]
+    if not abs(found - stored) <= 1e-9 * max(1.0, abs(found)):
+        raise Flaw(f"the quality of the communities is {found}, not {stored}")
+
+
 def check_coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Peel the vertices of smallest degree."""
     _check_cores(edges, vertices, "coreness")

@@ -111,11 +111,11 @@ def test_without_edges_or_vertices() -> None:
 
 
 def test_whole_weights() -> None:
-    assert whole_weights(np.array([3.0, 0.0, 2.0**40])).tolist() == [3, 0, 2**40]
-    assert whole_weights(np.zeros(2)).tolist() == [0, 0]
-    halves = whole_weights(np.array([0.5, 0.25, 1.25]))
-    assert halves[0] == 2 * halves[1] and halves[2] == 5 * halves[1] and halves.sum() < 2**53
-    tiny, huge = np.array([1e-300, 3e-300]), np.array([1e300, 3e300])
-    for weights in (tiny, huge):
-        low, high = whole_weights(weights).tolist()
+    whole, one = whole_weights(np.array([3.0, 0.0, 2.0**40]))
+    assert whole.tolist() == [3, 0, 2**40] and one == 1
+    assert whole_weights(np.zeros(2))[0].tolist() == [0, 0]
+    halves, one = whole_weights(np.array([0.5, 0.25, 1.25]))
+    assert (halves / one).tolist() == [0.5, 0.25, 1.25] and halves.sum() <= 2**52
+    for weights in (np.array([1e-300, 3e-300]), np.array([1e300, 3e300])):
+        low, high = whole_weights(weights)[0].tolist()
         assert abs(high / low - 3) < 1e-12 and 2**50 < low + high <= 2**52

@@ -54,6 +54,16 @@ def of(
     return PlannedPrograms.of(settings, directed, sizes["rows"], sizes["edges"], sizes["vertices"], capacity)
 
 
+def test_a_program_that_needs_all_edges_has_one_block() -> None:
+    workers = Capacity(workers=4, threads=2, memory_bytes=2**36)
+    plan = of("components,leiden,coreness", capacity=workers)
+    assert plan.blocks == 4 and plan.cuts == [4, 1, 4]
+    entries = {own.name: plan.entries(own) for own in plan.programs}
+    assert entries["leiden"] == 2 * RMAT26["edges"] and entries["components"] == -(-entries["leiden"] // 4)
+    others = of("components,coreness", capacity=workers)
+    assert plan.bytes > 3 * others.bytes
+
+
 def test_entries_of_a_block_by_view() -> None:
     plan = of("pagerank,components,labels,clustering", directed=True, sizes={"rows": 15, "edges": 10, "vertices": 9})
     assert [(own.name, plan.entries(own)) for own in plan.programs] == [
@@ -62,8 +72,8 @@ def test_entries_of_a_block_by_view() -> None:
         ("labels", 30),
         ("clustering", 20),
     ]
-    assert plan.cuts == 3  # labels take the block of components
-    assert replace(plan, directed=False).cuts == 1
+    assert plan.cuts == [1, 1, 1]  # labels take the block of components
+    assert replace(plan, directed=False).cuts == [1]
     undirected = of("pagerank,components,clustering")
     assert {undirected.entries(own) for own in undirected.programs} == {2 * RMAT26["edges"]}
 
