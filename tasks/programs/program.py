@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.graph import InRows
+from ..errors import InternalError
 from ..verify.program_checks import CheckByArcs, CheckByEdges
 
 Array: TypeAlias = NDArray[Any]
@@ -453,6 +454,9 @@ class Program(ABC):
         return self.most_steps
 
 
+_NO_STEPS = "a program over the whole graph has no supersteps"
+
+
 class GraphProgram(Program):
     """Base of programs that need the whole graph: one worker has all edges in memory, in one block, on its CPU.
 
@@ -468,13 +472,13 @@ class GraphProgram(Program):
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Not called, and neither are `emit` and `apply`."""
-        raise NotImplementedError
+        raise InternalError(_NO_STEPS)
 
     def emit(self, v: Vertices) -> Array:
-        raise NotImplementedError
+        raise InternalError(_NO_STEPS)
 
     def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
-        raise NotImplementedError
+        raise InternalError(_NO_STEPS)
 
 
 class EdgeProgram(ABC):
