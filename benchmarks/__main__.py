@@ -34,6 +34,7 @@ NAMES = (
     "shards",
     "programs",
     "program_orders",
+    "communities",
     "predictions",
     "bands",
     *FOLDERS,

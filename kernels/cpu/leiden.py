@@ -17,6 +17,7 @@ order. Where the paper merges a vertex at random, the refinement takes the best 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,12 +28,15 @@ from numpy.typing import NDArray
 
 from ..graph import InRows, IntArray, LongArray
 from ..runtime.cache import cached_njit
+from ..runtime.threads import kernel_threads, threads_now
 from .arrays.intrinsics import fetch_add, mixed
 
 CLASSES = 8
 """Classes of vertices that move one after the other."""
 BLOCK = 256
 """Vertices that a thread takes at a time."""
+FEWEST = 1024
+"""Fewest vertices of a thread, if several threads work."""
 LEAST_SLOTS = 8
 """Fewest slots of a hash table, a power of two."""
 MOST_ROUNDS = 200
@@ -319,6 +323,11 @@ class _Tables(NamedTuple):
         return cls(np.full(shape, -1, np.int32), np.empty(shape, np.int64), np.empty((threads, max(most, 1)), np.int64))
 
 
+def _threads_for(vertices: int) -> AbstractContextManager[int]:
+    """A parallel loop over few vertices has fewer threads, since they take longer to start and end than the work."""
+    return kernel_threads(max(1, min(threads_now(), vertices // FEWEST)))
+
+
 def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> LongArray:
     """Move vertices between groups, which changes `group`, until none gains. Returns the total size of each group."""
     total = _sums(group, len(graph), graph.size)
@@ -331,9 +340,10 @@ def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tabl
         for first, last in pairwise(starts.tolist()):
             chosen = ordered[first:last]
             before, target = group[chosen], np.empty(last - first, np.int32)
-            _choose(*rows, group, total, count, chosen, resolution, *tables, target)
-            _move(graph.size, group, total, count, chosen, before, target, active)
-            _activate(graph.offsets, graph.neighbour, group, chosen, before, target, active)
+            with _threads_for(len(chosen)):
+                _choose(*rows, group, total, count, chosen, resolution, *tables, target)
+                _move(graph.size, group, total, count, chosen, before, target, active)
+                _activate(graph.offsets, graph.neighbour, group, chosen, before, target, active)
             moved += int(np.count_nonzero(before != target))
         if not moved:
             break
@@ -442,7 +452,8 @@ def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) ->
     while True:
         tables = _Tables.of(int(np.diff(level.offsets).max()))
         total = _move_all(level, group, resolution, tables)
-        part, parts = _parted(level, group, total, resolution, tables)
+        with _threads_for(len(level)):
+            part, parts = _parted(level, group, total, resolution, tables)
         if each or parts == len(level):
             found = _connected(level.offsets, level.neighbour, group)
             yield _numbered(found[of_vertex])[0], _lost(level, found, resolution)
@@ -450,7 +461,8 @@ def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) ->
             return
         first = np.empty(parts, np.int32)
         first[part[::-1]] = np.arange(len(level), dtype=np.int32)[::-1]
-        level = _joined(level, part, parts)
+        with _threads_for(len(level)):
+            level = _joined(level, part, parts)
         group = _numbered(group)[0][first]
         of_vertex = part[of_vertex]
 

@@ -19,6 +19,7 @@ from benchmarks import (
     ROOT,
     bands,
     client_memory,
+    communities,
     first_run,
     kernels,
     memory,
@@ -68,6 +69,11 @@ def test_kernels(tiny: Graph) -> None:
     assert min(one.seconds for one in times.samples) <= times.seconds <= max(one.seconds for one in times.samples)
     assert 0 < times.graph_bytes < times.peak_bytes
     assert len(kernels.row(times)) == len(kernels.HEAD)
+
+
+def test_communities(tiny: Graph) -> None:
+    row = communities.measure(tiny.name, programs.block_of(tiny.path), 2, 1, 1)
+    assert len(row) == len(communities.HEAD) and float(row[7]) > 0.9
 
 
 def test_program_orders(tiny: Graph) -> None:

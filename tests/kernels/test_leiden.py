@@ -52,7 +52,8 @@ def test_any_graph(rows: list[tuple[int, int, int]], resolution: float, each: bo
     graph, unit = graph_for_modularity(source, target, weight.astype(np.float64), VERTICES)
     found = []
     for threads in (1, 2):
-        with kernel_threads(threads):
+        with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
+            patch.setattr("edgemill.kernels.cpu.leiden.FEWEST", 1)
             found.append(list(leiden(graph, unit * resolution, each=each)))
     assert [own.tolist() for own in found[0]] == [own.tolist() for own in found[1]]
     alone = np.arange(VERTICES, dtype=np.int32)
@@ -82,7 +83,8 @@ def test_as_good_as_igraph(name: str) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_planted_groups_are_found(threads: int) -> None:
+def test_planted_groups_are_found(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.kernels.cpu.leiden.FEWEST", 1)
     graph = nx.planted_partition_graph(25, 40, 0.5, 0.01, seed=2)
     source, target = np.array(graph.edges(), np.int32).T
     own, unit = graph_for_modularity(source, target, None, len(graph))
