@@ -62,16 +62,20 @@ class CheckByArcs:
 
 
 def check_components(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Propagate the smallest vertex along edges, with pointer jumping."""
-    least = np.arange(len(vertices.ids))
+    """Propagate the smallest vertex along edges."""
+    _compare_ids(vertices, "weak_component", _smallest_connected(edges.source, edges.target, len(vertices.ids)))
+
+
+def _smallest_connected(source: Int, target: Int, size: int) -> Int:
+    """The smallest vertex of each vertex's component, along edges and with pointer jumping."""
+    least = np.arange(size)
     while True:
         before = least.copy()
-        np.minimum.at(least, edges.source, before[edges.target])
-        np.minimum.at(least, edges.target, before[edges.source])
+        np.minimum.at(least, source, before[target])
+        np.minimum.at(least, target, before[source])
         least = least[least]
         if np.array_equal(least, before):
-            break
-    _compare_ids(vertices, "weak_component", least)
+            return least
 
 
 def check_similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -137,15 +141,7 @@ def check_leiden(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
     community = positions(vertices.added["community"], vertices.ids)
     reject(community < 0, lambda at: f"vertex {vertices.name(at)} has a community that is no vertex")
     inside = (community[arcs.source] == community[arcs.target]) & (weight > 0)
-    least = np.arange(size)
-    while True:
-        before = least.copy()
-        np.minimum.at(least, arcs.source[inside], before[arcs.target[inside]])
-        np.minimum.at(least, arcs.target[inside], before[arcs.source[inside]])
-        least = least[least]
-        if np.array_equal(least, before):
-            break
-    _compare_ids(vertices, "community", least)
+    _compare_ids(vertices, "community", _smallest_connected(arcs.source[inside], arcs.target[inside], size))
     degree = np.bincount(arcs.source, weight, minlength=size) + np.bincount(arcs.target, weight, minlength=size)
     total, within = weight.sum(), weight[inside].sum()
     if parameters["quality"] == "potts":
