@@ -72,6 +72,8 @@ def refuse_if_too_large(plan: Plan) -> None:
             change = "lower ingest.rows_per_block, write smaller row groups"
         if plan.programs is not None and plan.programs_bytes > max(plan.reading_bytes, plan.bounding_bytes):
             what, change = f"a block of programs, one of {plan.programs.blocks},", "start more workers"
+            if alone := plan.programs.in_one_block:
+                what, change = f"all edges, which {alone} needs,", f"leave out {alone}"
         raise OutOfRoom(
             f"a worker would need about {format_bytes(plan.worker_bytes)} for {what} at once and has "
             f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes=…) or fewer "

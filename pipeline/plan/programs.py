@@ -178,12 +178,12 @@ class PlannedPrograms:
     @property
     def running_bytes(self) -> int:
         """Memory of a worker while a program runs on its CPU."""
-        sizes = []
-        for own in self.programs:
-            entry = (12 if own.weighted else 4) + GRAPH_BYTES * own.in_one_block
-            copies = 2 if own.reversed and not self._symmetric(own) else 1
-            sizes.append(self.entries(own) * entry * copies + self.vertices_of(own) * own.vertex_bytes)
-        return max(sizes, default=0)
+        return max(map(self._running_bytes_of, self.programs), default=0)
+
+    def _running_bytes_of(self, program: PlannedProgram) -> int:
+        entry = (12 if program.weighted else 4) + GRAPH_BYTES * program.in_one_block
+        copies = 2 if program.reversed and not self._symmetric(program) else 1
+        return self.entries(program) * entry * copies + self.vertices_of(program) * program.vertex_bytes
 
     @property
     def bytes(self) -> int:
@@ -192,8 +192,21 @@ class PlannedPrograms:
 
     @property
     def bytes_in_files(self) -> int:
-        """Memory of a worker for programs if entries are in files, besides the pieces that are read."""
-        return max((self.vertices_of(own) * own.vertex_bytes + 5 * self.vertices for own in self.programs), default=0)
+        """Memory of a worker for programs if entries are in files, besides the pieces that are read. Those of a program
+        that needs all edges are in memory.
+        """
+        sizes = [
+            self._running_bytes_of(own)
+            if own.in_one_block
+            else self.vertices_of(own) * own.vertex_bytes + 5 * self.vertices
+            for own in self.programs
+        ]
+        return max(sizes, default=0)
+
+    @property
+    def in_one_block(self) -> str:
+        """The name of a program that needs all edges; empty if none does."""
+        return next((own.name for own in self.programs if own.in_one_block), "")
 
     @property
     def bytes_with_pieces(self) -> int:

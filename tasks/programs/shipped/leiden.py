@@ -57,9 +57,8 @@ class Leiden(GraphProgram):
         group = found[-1] if found else np.arange(len(weighted), dtype=np.int32)
         first = np.empty(int(group.max(initial=-1)) + 1, np.int64)
         first[group[::-1]] = np.arange(len(group))[::-1]
-        reached = quality(weighted, group, unit * self.resolution) / max(
-            unit if self.quality == "potts" else weighted.total, 1
-        )
+        whole = unit if self.quality == "potts" else weighted.total or 1
+        reached = quality(weighted, group, unit * self.resolution) / whole
         facts = {"communities": len(first), "quality": reached, "largest": int(np.bincount(group).max(initial=0))}
         state = {"community": graph.numbers_of(first[group])}
         return Found(state, len(found), len(found) * len(graph.rows), facts=facts)

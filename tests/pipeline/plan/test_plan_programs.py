@@ -62,6 +62,8 @@ def test_a_program_that_needs_all_edges_has_one_block() -> None:
     assert entries["leiden"] == 2 * RMAT26["edges"] and entries["components"] == -(-entries["leiden"] // 4)
     others = of("components,coreness", capacity=workers)
     assert plan.bytes > 3 * others.bytes
+    assert plan.bytes_in_files > 3 * others.bytes and others.bytes_in_files < others.bytes
+    assert (plan.in_one_block, others.in_one_block) == ("leiden", "")
 
 
 def test_entries_of_a_block_by_view() -> None:

@@ -109,6 +109,23 @@ def test_weights_and_directions(tmp_path: Path, directed: bool, quality: str) ->
     verify(str(tmp_path / "out"), str(tmp_path / "rows.parquet"))
 
 
+@pytest.mark.parametrize("power", [-40, 60])
+@pytest.mark.parametrize("quality", ["modularity", "potts"])
+def test_tiny_and_huge_weights(tmp_path: Path, quality: str, power: int) -> None:
+    """Communities do not depend on the unit of weights; the quality by the Potts model is in this unit."""
+    found = []
+    for factor in (1.0, 2.0**power):
+        rows = table(graph())
+        rows = rows.set_column(2, "weight", pa.array(rows["weight"].to_numpy() * factor))
+        pq.write_table(rows, tmp_path / f"{factor}.parquet")
+        how = {"weighted": True, "quality": quality, "resolution": factor if quality == "potts" else 1.0}
+        settings = HOW | {"weight_column": "weight", "leiden": how}
+        result = mine(tmp_path / f"{factor}.parquet", tmp_path / f"out{factor}", **settings)
+        verify(str(tmp_path / f"out{factor}"), str(tmp_path / f"{factor}.parquet"))
+        found.append((communities(result), facts(result)["quality"] / (factor if quality == "potts" else 1)))
+    assert found[0][0] == found[1][0] and found[0][1] == pytest.approx(found[1][1])
+
+
 def test_wrong_communities_are_found(tmp_path: Path) -> None:
     """A vertex in the community of another, and another quality."""
     result = mine(table(graph()), tmp_path / "out", **HOW | {"programs": ("lambda", "leiden")})
@@ -134,7 +151,7 @@ def test_wrong_communities_are_found(tmp_path: Path) -> None:
     with pytest.raises(Flaw, match="quality"):
         check(right, record["facts"]["quality"] + 1e-6)
     moved = [20 if value == 0 else value for value in right]
-    with pytest.raises(Flaw):
+    with pytest.raises(Flaw, match="community"):
         check(moved, record["facts"]["quality"])
 
 
