@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..graph import Nested
 from .arrays.indexing import bincount
+from .arrays.transfer import synchronize, wait_for
 from .runtime import source
 
 _BLOCK = 256
+_LEVELS_AT_ONCE = 128
+"""Levels whose kernels are queued together. If CUDA's queue were full, the copies of other threads would be held up."""
 EDGES_A_COMPONENT = 8
 """At first there is room for one component for this many edges. A graph with more components is processed twice."""
 MIN_ROOM = 2**20
@@ -25,7 +28,7 @@ def nest(low: Any, high: Any, level: Any, vertices: int) -> Nested:
     if not edges:
         none = cupy.empty(0, np.int32)
         return Nested(cupy.full(vertices, -1, np.int32), none, none, none, none)
-    sizes = bincount(level, int(level.max()) + 1)[::-1].get()
+    sizes = wait_for(bincount(level, int(wait_for(level.max())) + 1))[::-1]
     room = min(edges, max(MIN_ROOM, edges // EDGES_A_COMPONENT))
     ordered = _by_level(level, sizes)
     while (found := _unite_levels(ordered, low, high, sizes, vertices, room))[0] > room:
@@ -64,6 +67,8 @@ def _unite_levels(
     unite, claim, settle = (source.kernel(f"nest:{name}") for name in ("unite", "claim", "settle"))
     start = 0
     for below, size in enumerate(sizes.tolist()):
+        if below % _LEVELS_AT_ONCE == 0:
+            synchronize()
         if size:
             own = (ordered[start:], np.int32(size), low, high)
             shape = (source.grid(size, _BLOCK),), (_BLOCK,)
@@ -72,4 +77,4 @@ def _unite_levels(
             claim(*shape, (*own, up, k, stamp, top, of_vertex, found, np.int32(room), levels, least, parent))
             settle(*shape, (*own, up, top, of_vertex, of_edge, np.int32(room), parent))
             start += size
-    return int(found[0]), of_vertex, of_edge, levels, least, parent
+    return int(wait_for(found)[0]), of_vertex, of_edge, levels, least, parent

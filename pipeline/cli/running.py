@@ -298,10 +298,11 @@ def carry_out(
             from ..run.mining import mine_settings
 
             if given is None and not settings.nightly.may_start_from_earlier:
-                has_gpu = start_gpu(settings.cluster) and not device().missing
+                starts_gpu = start_gpu(settings.cluster)
+                import_module("...run.full", __name__)  # an update may need no Dask
+                has_gpu = starts_gpu and not device().missing
                 if has_gpu and not settings.programs.vertex_programs:  # a user's program may pass matrices of SciPy
                     hide_scipy_from_cupy()
-                import_module("...run.full", __name__)  # an update may need no Dask
 
         events.add(summary := RunSummary())
         if in_json:

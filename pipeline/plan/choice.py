@@ -44,6 +44,8 @@ GPU_BLOCK_ROWS = 8_000_000
 """Most rows of a block if several workers have GPUs. Each block sends a part to each bucket, and exchanging the parts
 of smaller blocks takes longer than reading them.
 """
+GPU_BLOCKS_A_THREAD, MOST_GPU_BLOCK_ROWS = 4, 16_000_000
+"""Blocks for each thread of a single worker with a GPU, and the most rows of one. A GPU decodes large blocks faster."""
 MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
 _BAND_CARRIERS = ("mailboxes", "shared-memory", "dask")
@@ -336,7 +338,12 @@ def _rows_per_block(most: int | None, source: Source, graph: GraphEstimate, capa
     At most `most`, if given. A task reads whole row groups, so blocks may be larger.
     """
     if most is None:
-        most = GPU_BLOCK_ROWS if capacity.device_bytes and capacity.workers > 1 else BLOCK_ROWS
+        most = BLOCK_ROWS
+        if capacity.device_bytes and capacity.workers > 1:
+            most = GPU_BLOCK_ROWS
+        elif capacity.device_bytes:
+            own = source.rows // (GPU_BLOCKS_A_THREAD * capacity.threads)
+            most = min(max(BLOCK_ROWS, own), MOST_GPU_BLOCK_ROWS)
     rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
     if capacity.device_bytes or not capacity.memory_bytes:
         return rows

@@ -23,6 +23,7 @@ from ...tasks import dense
 from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, EdgeLevels, SupportSums
 from ...tasks.device import MemorySpace
 from ...tasks.graph import count_triangles
+from ...tasks.ids import order
 from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
 from ..events import Events, Stage
@@ -203,7 +204,7 @@ def _send_triangles(
 
 
 def _highest(results: BucketResults | EdgeLevels) -> int:
-    return int(results.low.max()) if len(results) else 0
+    return order.largest(results.low)
 
 
 def _sizes(groups: BucketGroups) -> tuple[int, int, int, int]:

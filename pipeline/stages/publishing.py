@@ -270,8 +270,8 @@ def _finish_edges(
     results: BucketResults,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    columns = [*publish.edge_values(results, how.converged, encoded.schema.names), *added]
-    return finish_edges(how, bucket, len(results), encoded, columns, file)
+    known = publish.edge_values(results, how.converged, encoded.schema.names)
+    return finish_edges(how, bucket, len(results), encoded, known, added, file)
 
 
 def _write_vertices(

@@ -67,7 +67,12 @@ def fits_table(span: int, values: int) -> bool:
 
 def largest(values: Ints) -> int:
     """The largest value, or 0 for an empty array."""
-    return int(values.max()) if len(values) else 0
+    return _number(values.max()) if len(values) else 0
+
+
+def _number(value: Any) -> int:
+    """A value of NumPy, or of CuPy once its kernels have ended. A copy that waits for them would hold up others."""
+    return int(value if isinstance(value, np.generic) else kernels.to_host(value))
 
 
 def heads(ordered: NDArray[Any]) -> NDArray[np.bool_]:
@@ -87,8 +92,8 @@ def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """The distinct values, ascending, and the count of each."""
     if not len(values):
         return values, np.zeros(0, np.int64, like=values)
-    floor = int(values.min())
-    span = int(values.max()) - floor + 1
+    floor = _number(values.min())
+    span = largest(values) - floor + 1
     if fits_table(span, len(values)):
         places = values - floor if floor else values
         if kernels.on_host(values) and (len(values) < MANY or values.itemsize < 4):  # without loading Numba

@@ -108,8 +108,14 @@ def send_results(
 
 
 def collect_results(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> BucketResults:
-    """The results of a bucket's edges in row order. Raises InternalError unless each row arrives exactly once."""
-    return BucketResults(edges.bucket, **collect_columns(edges, COLUMNS, parts))
+    """The results of a bucket's edges in row order. Raises InternalError unless each row arrives exactly once.
+
+    The kernels that write them have ended, as `finish_edges` requires.
+    """
+    found = BucketResults(edges.bucket, **collect_columns(edges, COLUMNS, parts))
+    if not kernels.on_host(found.low):
+        synchronize()
+    return found
 
 
 def send_supports(owned: OwnedRows, support: NDArray[np.int32]) -> Bundle[EdgeValues]:

@@ -94,19 +94,28 @@ def encode_edges(how: TableOptions, ends: EdgeEnds, columns: Sequence[TableColum
 
 
 def finish_edges(
-    how: TableOptions, bucket: int, edges: int, encoded: EncodedColumns, columns: Sequence[TableColumn], file: int
+    how: TableOptions,
+    bucket: int,
+    edges: int,
+    encoded: EncodedColumns,
+    finished: Sequence[TableColumn],
+    added: Sequence[TableColumn],
+    file: int,
 ) -> OutputFile:
-    """Write the same file as `write_edges`: the `encoded` columns, then `columns` [edges].
+    """Write the same file as `write_edges`: the `encoded` columns, then those that are `finished`, and those `added`.
 
-    `edges` is the number of edges of the bucket.
+    `edges` is the number of edges of the bucket. All kernels that write the finished columns [edges] have ended: these
+    are copied while a GPU computes.
     """
-    schema = pa.schema(_fields(columns))
+    schema = pa.schema(_fields([*finished, *added]))
 
     def batches() -> Iterator[list[pa.Array]]:
         stop, _ = _rows_of(how, edges, file)
         for count in encoded.row_groups:
             start, stop = stop, stop + count
-            yield [_array(column, slice(start, stop)) for column in columns]
+            rows = slice(start, stop)
+            known = [_array(column, rows, kernels.finished_to_host) for column in finished]
+            yield [*known, *(_array(column, rows) for column in added)]
 
     parts = [encoded, encode_columns(schema, 0, batches(), how.compression)]
     whole = pa.schema([*encoded.schema, *schema])

@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from ..runtime import source
+from . import transfer
 
 
 def take(values: Any, index: Any) -> Any:
@@ -93,4 +94,4 @@ def total(values: Any) -> int:
     if len(values):
         kernel = source.kernel(f"arrays/total:total_{values.dtype.name}")
         kernel((source.grid(len(values), _BLOCK),), (_BLOCK,), (values, np.int64(len(values)), found))
-    return int(found.view(np.int64)[0])
+    return int(transfer.wait_for(found.view(np.int64))[0])

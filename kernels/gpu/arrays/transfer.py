@@ -84,7 +84,7 @@ def to_device_by_threads(array: Any, threads: int) -> Any:
 def to_host(array: Any) -> Any:
     """The array in host memory."""
     if array.nbytes < MIN_BYTES or array.ndim != 1:
-        return array.get()
+        return wait_for(array)
     lane, source = _lane.ready(), cupy.ascontiguousarray(array)
     lane.stream.wait_event(cupy.cuda.get_current_stream().record())
     return _copied(lane, source)
