@@ -18,6 +18,7 @@ from ...kernels.runtime.device import device
 from ...kernels.runtime.threads import cores
 from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
+from ...tasks.publish.encoded import encode_on_device
 from ...tasks.warm import load_coding, run_clique
 from ..cluster.engine import Engine, Future
 from ..events import Events
@@ -79,10 +80,11 @@ def prepare(needed: Needed, threads: int) -> WarmUp:
 
 
 def run_cliques(needed: Needed) -> None:
-    """Task: find λ of some cliques."""
+    """Task: find λ of some cliques, and encode it."""
     assert needed.method is not None
     for compact_rows in (False, True)[: 1 + needed.compact_rows]:
-        run_clique(needed.method, MemorySpace.DEVICE, needed.whole, compact_rows)
+        known = run_clique(needed.method, MemorySpace.DEVICE, needed.whole, compact_rows)
+    encode_on_device({"lambda": known.low}, 0, [len(known.low)], "none")
 
 
 def compile_for_gpus() -> float:

@@ -1,16 +1,20 @@
 """Columns of a table that are encoded before its other columns are known, and files made of such columns.
 
 Parquet stores each column of a row group on its own, so columns that are encoded apart can be joined. Arrow writes all
-columns of a row group at once. A joined file has the bytes that Arrow would write for all columns together.
+columns of a row group at once. A file joined of columns that Arrow has encoded has the bytes that Arrow would write for
+all columns together. A GPU encodes numbers that it has as Arrow does, in larger pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +26,22 @@ from ..errors import InternalError
 from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.parquet_checksum import MAGIC, checksummed_writer, read_footer_bytes, write_footer
-from ..storage.thrift import Struct, read_struct, struct_bytes
-from .writing import OutputFile, layout, new_table
+from ..storage.thrift import I32, I64, LIST, STRUCT, Struct, Value, ValueList, read_struct, struct_bytes
+from .writing import ZSTD_LEVEL, OutputFile, layout, new_table
+
+if TYPE_CHECKING:
+    from ...kernels.gpu.delta import Pages
 
 # Fields of the structs of a footer: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 _FILE_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _BYTES, _START, _PACKED_BYTES = 1, 2, 5, 6
 _METADATA = 3
-_PACKED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE = 7, 9, 11
+_VALUES, _UNPACKED_SIZE, _PACKED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS = 5, 6, 7, 9, 11, 12
+_KEPT = {1, 2, 3, 4, _VALUES, _UNPACKED_SIZE, _PACKED_SIZE, _DATA_PAGE, _STATISTICS}
+"""Fields of a column that a GPU has encoded. Arrow's column of one row has others, which readers can do without."""
+_OLD_MAX, _OLD_MIN, _NULLS, _MAX, _MIN = 1, 2, 3, 5, 6
+_RLE, _DELTA = 3, 5
+"""Encodings."""
 _OTHER_PLACES = {10, 14}
 """Fields of a column that locate an index page and a Bloom filter. `write_joined` copies neither."""
 
@@ -61,6 +73,123 @@ def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array
             rows.append(len(columns[0]))
     content = np.frombuffer(file.getvalue(), np.uint8)
     return EncodedColumns(content, schema, tuple(rows), read_struct(_footer(content))[_ROW_GROUPS].value.values)
+
+
+PAGE_ROWS = 2**18
+"""The most rows of a page that a GPU encodes. Each page takes Python some time."""
+_SMALLER = 0.95
+"""Pages that a GPU has encoded are compressed if that makes the first one of a row group smaller than this share."""
+
+
+def encode_on_device(
+    columns: Mapping[str, Any], start: int, row_groups: Sequence[int], compression: str
+) -> EncodedColumns:
+    """Encode columns of integers on the GPU that holds them, int32 or int64, from row `start` on. None is missing.
+
+    The kernels that write them have ended.
+    """
+    schema = pa.schema([(name, pa.from_numpy_dtype(values.dtype)) for name, values in columns.items()])
+    pieces: list[NDArray[np.uint8]] = [np.frombuffer(MAGIC, np.uint8)]
+    chunks: list[list[Struct]] = [[] for _ in row_groups]
+    at = len(MAGIC)
+    for name, values in columns.items():
+        pages = _pages(values, start, row_groups)
+        first = 0
+        for own, rows in zip(chunks, row_groups, strict=True):
+            last = first + -(-rows // PAGE_ROWS)
+            chunk = _Chunk(pages, range(first, last), rows, compression)
+            own.append(chunk.entry(schema.field(name), at))
+            pieces += chunk.pieces
+            at += chunk.packed
+            first = last
+    groups = [_group(own, rows) for own, rows in zip(chunks, row_groups, strict=True)]
+    return EncodedColumns(np.concatenate(pieces), schema, tuple(row_groups), groups)
+
+
+def _pages(values: Any, start: int, row_groups: Sequence[int]) -> Pages:
+    """The pages of all row groups of a column."""
+    from ...kernels.gpu.delta import encode  # imports CuPy
+
+    ends = np.cumsum([start, *row_groups])
+    starts = [np.arange(begin, end, PAGE_ROWS) for begin, end in pairwise(ends.tolist())]
+    return encode(values, np.concatenate([*starts, ends[-1:]]).astype(np.int64))
+
+
+class _Chunk:
+    """One column of one row group, of pages that a GPU has encoded. Each page gets a header."""
+
+    def __init__(self, pages: Pages, own: range, rows: int, compression: str) -> None:
+        bodies = [pages.content[pages.offsets[page] : pages.offsets[page + 1]] for page in own]
+        codec = None if compression == "none" or not bodies else _codec(compression)
+        packed = bodies
+        if codec is not None and len(_compressed(codec, bodies[0])) < _SMALLER * len(bodies[0]):
+            packed = [_compressed(codec, body) for body in bodies]
+            checksums = [crc32(body.data) for body in packed]
+        else:
+            codec, checksums = None, pages.checksum[own.start : own.stop].tolist()
+        counts = [min(PAGE_ROWS, rows - at) for at in range(0, rows, PAGE_ROWS)]
+        headers = [
+            np.frombuffer(struct_bytes(_page_header(count, len(body), len(small), checksum)), np.uint8)
+            for count, body, small, checksum in zip(counts, bodies, packed, checksums, strict=True)
+        ]
+        self.pieces = [piece for pair in zip(headers, packed, strict=True) for piece in pair]
+        """The bytes of the chunk."""
+        self.packed = sum(map(len, self.pieces))
+        self._unpacked = sum(map(len, headers)) + sum(map(len, bodies))
+        self._rows, self._is_packed = rows, codec is not None
+        self._compression = compression
+        self._ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
+
+    def entry(self, field: pa.Field, start: int) -> Struct:
+        """The chunk's entry in the footer, if it is at `start` of the file."""
+        entry = _entry_of_one_row(field, self._compression if self._is_packed else "none")
+        about: Struct = entry[_METADATA].value
+        width = field.type.bit_width // 8
+        low, high = (value.to_bytes(width, "little", signed=True) for value in self._ends)
+        bounds = {_OLD_MAX: high, _OLD_MIN: low, _NULLS: 0, _MAX: high, _MIN: low}
+        statistics: Struct = about[_STATISTICS].value
+        found = {key: own._replace(value=bounds.get(key, own.value)) for key, own in statistics.items()}
+        facts = {
+            _VALUES: self._rows,
+            _UNPACKED_SIZE: self._unpacked,
+            _PACKED_SIZE: self.packed,
+            _DATA_PAGE: start,
+            _STATISTICS: found,
+        }
+        kept = {key: own._replace(value=facts.get(key, own.value)) for key, own in about.items() if key in _KEPT}
+        return entry | {_METADATA: entry[_METADATA]._replace(value=kept)}
+
+
+def _group(columns: list[Struct], rows: int) -> Struct:
+    """The entry of a row group in the footer, with what `write_joined` takes from it."""
+    totals = [[column[_METADATA].value[size].value for column in columns] for size in (_UNPACKED_SIZE, _PACKED_SIZE)]
+    unpacked, packed = (Value(I64, sum(sizes)) for sizes in totals)
+    return {_COLUMNS: Value(LIST, ValueList(STRUCT, columns)), _BYTES: unpacked, _PACKED_BYTES: packed}
+
+
+@cache
+def _entry_of_one_row(field: pa.Field, compression: str) -> Struct:
+    """The entry of a column in the footer of a table that Arrow writes, which has one row."""
+    schema = pa.schema([field])
+    one = encode_columns(schema, 0, iter([[pa.array([1], field.type)]]), compression)
+    entry: Struct = one.groups[0][_COLUMNS].value.values[0]
+    return entry
+
+
+def _page_header(rows: int, unpacked: int, packed: int, checksum: int) -> Struct:
+    """The header of a page of integers that are all there."""
+    signed = checksum - 2**32 if checksum >= 2**31 else checksum
+    values = {1: Value(I32, rows), 2: Value(I32, _DELTA), 3: Value(I32, _RLE), 4: Value(I32, _RLE)}
+    numbers = {1: 0, 2: unpacked, 3: packed, 4: signed}
+    return {**{key: Value(I32, number) for key, number in numbers.items()}, 5: Value(STRUCT, values)}
+
+
+def _codec(compression: str) -> pa.Codec:
+    return pa.Codec(compression, ZSTD_LEVEL) if compression == "zstd" else pa.Codec(compression)
+
+
+def _compressed(codec: pa.Codec, body: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.frombuffer(codec.compress(pa.py_buffer(body)), np.uint8)
 
 
 def _footer(content: NDArray[np.uint8]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
-from .encoded import EncodedColumns, encode_columns, write_joined
+from .encoded import EncodedColumns, encode_columns, encode_on_device, write_joined
 from .result_columns import ResultColumn
 from .writing import OutputFile, TableOptions, write_table
 
@@ -102,24 +103,35 @@ def finish_edges(
     added: Sequence[TableColumn],
     file: int,
 ) -> OutputFile:
-    """Write the same file as `write_edges`: the `encoded` columns, then those that are `finished`, and those `added`.
+    """Write the same table as `write_edges`: the `encoded` columns, then those that are `finished`, and those `added`.
 
     `edges` is the number of edges of the bucket. All kernels that write the finished columns [edges] have ended: these
-    are copied while a GPU computes.
+    are encoded by their GPU, or copied, while other kernels run.
     """
-    schema = pa.schema(_fields([*finished, *added]))
+    first, _ = _rows_of(how, edges, file)
+    groups = encoded.row_groups
 
-    def batches() -> Iterator[list[pa.Array]]:
-        stop, _ = _rows_of(how, edges, file)
-        for count in encoded.row_groups:
-            start, stop = stop, stop + count
-            rows = slice(start, stop)
-            known = [_array(column, rows, kernels.finished_to_host) for column in finished]
-            yield [*known, *(_array(column, rows) for column in added)]
+    def by_arrow(columns: Sequence[TableColumn], to_host: Callable[[Any], NDArray[Any]]) -> EncodedColumns:
+        runs = (slice(start, stop) for start, stop in pairwise(np.cumsum([first, *groups]).tolist()))
+        batches = ([_array(column, rows, to_host) for column in columns] for rows in runs)
+        return encode_columns(pa.schema(_fields(columns)), 0, batches, how.compression)
 
-    parts = [encoded, encode_columns(schema, 0, batches(), how.compression)]
-    whole = pa.schema([*encoded.schema, *schema])
+    parts = [encoded]
+    if finished and groups and all(map(_is_encoded_on_device, finished)):
+        values = {column.name: column.values for column in finished}
+        parts.append(encode_on_device(values, first, groups, how.compression))
+    else:
+        parts.append(by_arrow(finished, kernels.finished_to_host))
+    if added:
+        parts.append(by_arrow(added, kernels.to_host))
+    whole = pa.schema([field for part in parts for field in part.schema])
     return write_joined(how.folder, _edge_file(how, bucket, file), whole, 2, parts, how.compression)
+
+
+def _is_encoded_on_device(column: TableColumn) -> bool:
+    """Whether a GPU has the values of a column, and encodes them."""
+    is_number = column.ids is None and column.missing is None and column.type in (pa.int32(), pa.int64())
+    return is_number and not kernels.on_host(column.values) and column.values.dtype == column.type.to_pandas_dtype()
 
 
 def _edge_file(how: TableOptions, bucket: int, file: int) -> str:

@@ -17,8 +17,8 @@ Fields: TypeAlias = dict[int, Any]
 Struct: TypeAlias = "dict[int, Value]"
 """A struct with the types of its fields: field number → value."""
 
-_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
-_INTEGERS = (_I16, _I32, _I64)
+_STOP, _TRUE, _FALSE, _BYTE, _I16, I32, I64, _DOUBLE, _BINARY, LIST, _SET, _MAP, STRUCT = range(13)
+_INTEGERS = (_I16, I32, I64)
 _LONG_LIST = 15
 """In the first byte of a list: the number of its values follows."""
 _FIXED = {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
@@ -94,9 +94,9 @@ class _Reader:
                 return self._integer()
             if kind == _BINARY:
                 return self._bytes(self._varint())
-            if kind == _STRUCT:
+            if kind == STRUCT:
                 return self.struct(depth + 1)
-            if kind in (_LIST, _SET):
+            if kind in (LIST, _SET):
                 return self._list(depth + 1)
             if kind in _FIXED:
                 content = self._bytes(_FIXED[kind])
@@ -166,9 +166,9 @@ def _value(kind: int, value: Any) -> Iterable[bytes]:
         yield _signed(value)
     elif kind == _BINARY:
         yield _unsigned(len(value)) + value
-    elif kind == _STRUCT:
+    elif kind == STRUCT:
         yield from _struct(value)
-    elif kind in (_LIST, _SET):
+    elif kind in (LIST, _SET):
         count = len(value.values)
         yield bytes([min(count, _LONG_LIST) << 4 | value.kind])
         if count >= _LONG_LIST:

@@ -46,6 +46,11 @@ class _Lane(threading.local):
 _lane = _Lane()
 
 
+def own_stream() -> Any:
+    """The stream of this thread. As a context, kernels run in it beside those of other threads."""
+    return _lane.ready().stream
+
+
 def to_device(array: Any) -> Any:
     """The array in the GPU's memory; the array itself if it is there."""
     if isinstance(array, cupy.ndarray) or array.nbytes < MIN_BYTES or array.ndim != 1:

@@ -39,6 +39,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "arrays/strings": [{}],
     "arrays/total": [{}],
     "changes": [{}],
+    "delta": [{}],
     "fixpoint": [{}],
     "nest": [{}],
     "programs/classes": [{}, {"PER_LANE": 1, "LONGEST": 32}],

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
+from delta_pages import pages_of
+from edgemill.kernels.gpu.delta import Pages
 from edgemill.tasks.errors import InternalError
-from edgemill.tasks.publish.encoded import EncodedColumns, encode_columns, write_joined
+from edgemill.tasks.publish import encoded as encoded_columns
+from edgemill.tasks.publish.encoded import EncodedColumns, encode_columns, encode_on_device, write_joined
 from edgemill.tasks.publish.writing import write_table
 from edgemill.tasks.storage.parquet_checksum import read_footer
 
@@ -65,6 +71,58 @@ def test_a_joined_file(
     assert pq.ParquetFile(joined, page_checksum_verification=True).read().equals(whole)
     with joined.open("rb") as file:
         assert read_footer(file).num_rows == ROWS
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("rows", [ROWS, 1_999, 100])
+def test_a_joined_file_with_columns_of_a_gpu(
+    tmp_path: Path, rows: int, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of a GPU, here made by the reference. Those of few values are compressed, and random ones are not."""
+    monkeypatch.setattr(encoded_columns, "PAGE_ROWS", 700)
+    monkeypatch.setattr(encoded_columns, "_pages", host_pages)
+    whole = table(pa.int64()).select(["src", "dst"]).append_column("few", pa.array(np.arange(ROWS) // 900, pa.int32()))
+    whole = whole.append_column("any", pa.array(np.random.default_rng(3).integers(-(2**63), 2**63, ROWS)))
+    first = encoded(whole.select([0, 1]), rows, 2, compression)
+    values = {name: whole[name].to_numpy() for name in ("few", "any")}
+    second = encode_on_device(values, 0, first.row_groups, compression)
+    found = write_joined(tmp_path, "t/a.parquet", whole.schema, 2, [first, second], compression)
+    path = tmp_path / "t/a.parquet"
+    assert (found.rows, found.bytes) == (ROWS, path.stat().st_size)
+    for reader in (pq.ParquetFile(path, page_checksum_verification=True).read(), duckdb_rows(path), polars_rows(path)):
+        assert reader.equals(whole)
+    with path.open("rb") as file:
+        footer = read_footer(file)
+    groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
+    assert all(group.total_byte_size == sum(unpacked(group)) for group in groups)
+    start = 0
+    for group in groups:
+        for index, name in ((2, "few"), (3, "any")):
+            column, own = group.column(index), whole[name].slice(start, group.num_rows).to_numpy()
+            ends = column.statistics.min, column.statistics.max, column.statistics.null_count
+            assert ends == (own.min(), own.max(), 0)
+            packed = compression != "none" and name == "few"
+            assert column.compression == (compression.upper() if packed else "UNCOMPRESSED")
+        start += group.num_rows
+
+
+def host_pages(values: NDArray[np.int64], start: int, row_groups: Sequence[int]) -> Pages:
+    ends = np.cumsum([start, *row_groups]).tolist()
+    starts = [at for begin, end in pairwise(ends) for at in range(begin, end, encoded_columns.PAGE_ROWS)]
+    return pages_of(values, np.array([*starts, ends[-1]]))
+
+
+def unpacked(group: pq.RowGroupMetaData) -> list[int]:
+    return [group.column(index).total_uncompressed_size for index in range(group.num_columns)]
+
+
+def duckdb_rows(path: Path) -> pa.Table:
+    with duckdb.connect() as database:
+        return database.execute(f"SELECT * FROM '{path}'").to_arrow_table()
+
+
+def polars_rows(path: Path) -> pa.Table:
+    return polars.read_parquet(path).to_arrow()
 
 
 def test_a_joined_file_without_rows(tmp_path: Path) -> None:
