@@ -43,7 +43,6 @@ from ..stages.publishing import (
     Findings,
     Published,
     collect_results,
-    collect_supports,
     publish_results,
     publish_vertices,
     start_edges,
@@ -238,20 +237,16 @@ def table_format(run: RunContext, converged: bool = True) -> TableOptions:
 
 
 def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
-    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and
-    where the GPU needs the memory that the supports would take in the buckets.
+    """The ends of edges, which the processors encode while GPUs bound the graph. None where CPUs compute, and where a
+    GPU's memory is too small for plain rows.
     """
-    engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
+    engine, buckets = run.engine, graph.buckets
     if not engine.capacity.device_bytes or engine.capacity.threads < 2:
         return None
     if run.plan.compact_rows or run.plan.ingest_in_parts:
         return None
-    engine = engine.for_tasks(len(buckets.edges))
-    if graph.supports:
-        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
-    else:
-        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
-    return EarlyEdges(engine, buckets, partitions.degrees, supports, table_format(run))
+    degrees = graph.partitions.degrees
+    return EarlyEdges(engine.for_tasks(len(buckets.edges)), buckets, degrees, table_format(run))
 
 
 @dataclass(frozen=True)

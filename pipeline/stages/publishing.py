@@ -1,6 +1,6 @@
 """The stage `publish`: sends λ from partitions to buckets, sums values of vertices, and writes the result's tables.
 
-While GPUs bound the graph, the processors encode the edge files, except for λ (`EarlyEdges`).
+While GPUs bound the graph, the processors encode the ends of the edges (`EarlyEdges`). The GPUs encode λ and supports.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.columns import EdgeValues, answer_names, join_names
 from ...tasks.publish.dense_tables import write_groups
 from ...tasks.publish.encoded import EncodedColumns
-from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices, encode_known, known_edges
+from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices, known_ends
 from ...tasks.publish.result_columns import VERTICES
-from ...tasks.publish.tables import TableColumn, finish_edges, value_column, write_edges, write_vertices
+from ...tasks.publish.tables import TableColumn, encode_ends, finish_edges, value_column, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableOptions
 from ..events import Stage
 from .exchange import exchange, send
@@ -303,56 +303,38 @@ def _write_groups(
     return write_groups(how, ids.ids, groups, triangles, tracks)
 
 
-def collect_supports(
-    engine: TaskEngine, buckets: Buckets, partitions: Partitions, subgraphs: Sequence[Future]
-) -> list[Future]:
-    """Send the supports of the partitions' edges to the buckets. Returns [buckets] arrays [edges]."""
-    ends = list(zip(partitions.rows, subgraphs, strict=True))
-    sent = send(engine, "send-supports", "supports", _send_supports, ends)
-    own = [(edges,) for edges in buckets.edges]
-    return exchange(engine, "supports", sent, publish.collect_supports, own, engine.bucket_workers(len(own)))
-
-
 class EarlyEdges:
-    """The edge files of all buckets, encoded except for λ once `start` is called."""
+    """The ends of the edges of all buckets, encoded for their files once `start` is called."""
 
     def __init__(
         self,
         engine: TaskEngine,
         buckets: Buckets,
         degrees: Sequence[Future],
-        supports: Sequence[Future],
         how: TableOptions,
     ) -> None:
-        """`degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. All work that needs a kernel is
-        done when this returns.
-        """
+        """`degrees` [buckets] are BucketDegrees. All work that needs a kernel is done when this returns."""
         self._engine, self._how = engine, how
         self._at = engine.bucket_workers(len(buckets.edges))
         names = find_names(engine, buckets, degrees, how.source.kind)
-        own = list(zip(buckets.edges, buckets.ids, names, supports, strict=True))
-        self._known: list[Future] = engine.map("known-edges", known_edges, own, self._at)
+        own = list(zip(buckets.edges, buckets.ids, names, strict=True))
+        self._ends: list[Future] = engine.map("known-ends", known_ends, own, self._at)
         del names, own
-        engine.wait(self._known)
+        engine.wait(self._ends)
         self._encoded: list[Future] | None = None
 
     def start(self) -> None:
         """Start the tasks, unless they were started before."""
         if self._encoded is not None:
             return
-        parts = [(b, file) for b in range(len(self._known)) for file in range(self._how.files)]
-        tasks = [(self._how, file, self._known[b]) for b, file in parts]
+        parts = [(b, file) for b in range(len(self._ends)) for file in range(self._how.files)]
+        tasks = [(self._how, self._ends[b], file) for b, file in parts]
         at = None if self._at is None else [self._at[b] for b, _ in parts]
-        self._encoded = start_behind(self._engine, "encode-edges", encode_known, tasks, at)
-        self._known = []
+        self._encoded = start_behind(self._engine, "encode-ends", encode_ends, tasks, at)
+        self._ends = []
 
     @property
     def encoded(self) -> list[Future]:
         """[buckets × files] EncodedColumns. Starts the tasks if nothing else has."""
         self.start()
         return self._encoded or []
-
-
-def _send_supports(owned: OwnedRows, subgraph: Subgraph) -> Bundle[EdgeValues]:
-    support = kernels.to_host(subgraph.support) if kernels.on_host(owned.row) else subgraph.support
-    return publish.send_supports(owned, support)

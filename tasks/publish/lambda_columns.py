@@ -1,7 +1,6 @@
 """The columns of λ: the support of each edge, and the interval that contains its λ.
 
-Both ends of the interval are the same array where all λ are known. While a GPU bounds the graph, `encode_known` encodes
-the columns of a bucket's edges that are known before λ.
+Both ends of the interval are the same array where all λ are known.
 """
 
 from __future__ import annotations
@@ -33,10 +32,8 @@ from .columns import (
     send_columns,
     send_reduced,
 )
-from .encoded import EncodedColumns
-from .result_columns import EDGES, VERTICES, edge_columns
-from .tables import EdgeEnds, TableColumn, encode_edges, value_column
-from .writing import TableOptions
+from .result_columns import VERTICES, edge_columns
+from .tables import EdgeEnds, TableColumn, value_column
 
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
 
@@ -118,16 +115,6 @@ def collect_results(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> Buck
     return found
 
 
-def send_supports(owned: OwnedRows, support: NDArray[np.int32]) -> Bundle[EdgeValues]:
-    """Partition → buckets: the supports [owned edges] of owned edges."""
-    return send_columns(owned, {"support": support})
-
-
-def collect_supports(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> NDArray[np.int32]:
-    """The supports of a bucket's edges, in row order. Raises InternalError as `collect_results` does."""
-    return collect_columns(edges, COLUMNS[:1], parts)["support"]
-
-
 def send_sums(edges: BucketEdges, results: BucketResults) -> Bundle[VertexValues]:
     """Bucket → buckets: the values of the bucket's edges, reduced at their larger ends."""
     return send_reduced(edges, COLUMNS, results.columns)
@@ -181,28 +168,9 @@ def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None
     return columns
 
 
-@dataclass(frozen=True)
-class KnownEdges(SizedArrays):
-    """What is known of the edges of one bucket before their λ. No kernel writes to the arrays."""
-
-    ends: EdgeEnds
-    """Ids are in host memory. `low` and `high` are arrays of the bucket's BucketEdges."""
-    support: NDArray[np.int32]
-    """[edges]"""
-
-    def __sizeof__(self) -> int:
-        """Without the ends: to move these out of a GPU's memory would free nothing, as the bucket keeps them."""
-        return object.__sizeof__(self) + int(self.support.nbytes)
-
-
-def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray[np.int32]) -> KnownEdges:
-    """What is known of a bucket's edges. `names` are the ids of larger ends, `support` [edges] in row order."""
+def known_ends(edges: BucketEdges, ids: BucketIds, names: Ids) -> EdgeEnds:
+    """The ends of a bucket's edges, with ids in host memory. `names` are the ids of larger ends."""
     ends = EdgeEnds(edges.low, edges.high, identity.to_host(ids.ids), identity.to_host(names))
-    if not kernels.on_host(support):
+    if not kernels.on_host(edges.low):
         synchronize()
-    return KnownEdges(ends, support)
-
-
-def encode_known(how: TableOptions, file: int, known: KnownEdges) -> EncodedColumns:
-    """The known columns of one of the bucket's files."""
-    return encode_edges(how, known.ends, [value_column(EDGES, "support", known.support)], file)
+    return ends

@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.runtime.sizes import SizedArrays
 from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
@@ -48,8 +47,11 @@ def value_column(
 
 
 @dataclass(frozen=True)
-class EdgeEnds(SizedArrays):
-    """The ends of the edges of one bucket, in row order. `len()` counts edges."""
+class EdgeEnds:
+    """The ends of the edges of one bucket, in row order. `len()` counts edges.
+
+    Its size is not that of its arrays: to move these out of a GPU's memory would free nothing, as the bucket has them.
+    """
 
     low: NDArray[np.int32]
     """[edges] position of the smaller end in `ids`."""
@@ -84,14 +86,14 @@ def write_edges(
     return write_table(how.folder, name, _edge_schema(how, columns), 2, batches, how.compression)
 
 
-def encode_edges(how: TableOptions, ends: EdgeEnds, columns: Sequence[TableColumn], file: int) -> EncodedColumns:
-    """The columns source, target, and the `columns` [edges] of a file that `finish_edges` writes.
+def encode_ends(how: TableOptions, ends: EdgeEnds, file: int) -> EncodedColumns:
+    """The columns source and target of a file that `finish_edges` writes.
 
     The ids are in host memory. All kernels that write the other arrays must have finished, since the arrays are copied
     while a GPU computes.
     """
-    batches = _edge_batches(how, ends, columns, file, finished=True)
-    return encode_columns(_edge_schema(how, columns), 2, batches, how.compression)
+    batches = _edge_batches(how, ends, (), file, finished=True)
+    return encode_columns(_edge_schema(how, ()), 2, batches, how.compression)
 
 
 def finish_edges(

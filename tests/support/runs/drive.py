@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from edgemill.pipeline.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
 from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing
 from edgemill.pipeline.stages.partitioning import OrderedGraph
-from edgemill.pipeline.stages.publishing import EarlyEdges, collect_supports
+from edgemill.pipeline.stages.publishing import EarlyEdges
 from edgemill.pipeline.stages.task_engine import SequentialEngine
 from edgemill.tasks import ingest as steps
 from edgemill.tasks.device import MemorySpace
@@ -130,7 +129,7 @@ def publish_results(
 ) -> Published:
     """From each group's answers about its edges to files below `folder`, `files` of each bucket.
 
-    With `early`, all columns of edges but those of λ are encoded first, as in runs on GPUs.
+    With `early`, the ends of edges are encoded first, as in runs on GPUs.
     """
     engine = SequentialEngine()
     sent = [(own, *answer) for own, answer in zip(ingested.groups, answers, strict=True)]
@@ -141,11 +140,7 @@ def publish_results(
     how = TableOptions(folder, source, converged, row_group_rows=row_group_rows, files=files)
     encoded = None
     if early:
-        partitions = publishing.Partitions([own for own, *_ in sent], ingested.degrees)
-        supports = collect_supports(
-            engine, ingested.buckets, partitions, [SimpleNamespace(support=answer[0]) for answer in answers]
-        )
-        encoded = EarlyEdges(engine, ingested.buckets, ingested.degrees, supports, how).encoded
+        encoded = EarlyEdges(engine, ingested.buckets, ingested.degrees, how).encoded
     of_edges = publishing.EdgeFindings(ingested.buckets, ingested.degrees, results, encoded=encoded)
     edge_files = publishing.start_edges(engine, of_edges, how)
     found = publishing.Findings(ingested.buckets, ingested.degrees, results)
