@@ -77,7 +77,7 @@ def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array
 
 PAGE_ROWS = 2**18
 """The most rows of a page that a GPU encodes. Each page takes Python some time."""
-_SMALLER = 0.95
+_SMALLER = 0.8
 """Pages that a GPU has encoded are compressed if that makes the first one of a row group smaller than this share."""
 
 

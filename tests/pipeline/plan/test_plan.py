@@ -121,6 +121,7 @@ def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.Mo
     def by_default(workers: int, device: int) -> int:
         monkeypatch.setattr("edgemill.pipeline.plan.choice.BLOCK_ROWS", 1000)
         monkeypatch.setattr("edgemill.pipeline.plan.choice.GPU_BLOCK_ROWS", 2000)
+        monkeypatch.setattr("edgemill.pipeline.plan.choice.MOST_GPU_BLOCK_ROWS", 1500)
         capacity = Capacity(workers, 1, 0, device)
         return planning._rows_per_block(None, source, plan_run(settings, source, capacity).graph, capacity)
 
@@ -130,7 +131,8 @@ def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.Mo
     assert most(2, room) == 750
     assert most(1, WORKER_BYTES) == 100
     assert most(1, room, 2**30) == 3000
-    assert [by_default(1, 0), by_default(2, 0), by_default(1, 2**36), by_default(2, 2**36)] == [1000] * 3 + [2000]
+    own = by_default(1, 0), by_default(2, 0), by_default(1, 2**36), by_default(2, 2**36)
+    assert own == (1000, 1000, 1500, 2000)
 
 
 def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
