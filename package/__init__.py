@@ -48,8 +48,6 @@ if TYPE_CHECKING:  # for type checkers, editors and the documentation; made by d
     from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
-    from .pipeline import core_groups_of as core_groups_of
-    from .pipeline import core_members as core_members
     from .pipeline import diff as diff
     from .pipeline import edges_of as edges_of
     from .pipeline import estimate as estimate

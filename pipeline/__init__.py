@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from .queries.attributes import attributes_of as attributes_of
     from .queries.attributes import labels_of as labels_of
     from .queries.group_edges import GroupEdges as GroupEdges
-    from .queries.groups import core_groups_of as core_groups_of
-    from .queries.groups import core_members as core_members
     from .queries.groups import edges_of as edges_of
     from .queries.groups import find_dn_graph as find_dn_graph
     from .queries.groups import find_group as find_group

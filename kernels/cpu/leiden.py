@@ -443,12 +443,13 @@ def _lost(graph: Weighted, group: IntArray, resolution: float) -> float:
     return float(_cut(graph.offsets, graph.neighbour, graph.weight, group)) / 2 + resolution * float(squares) / 2
 
 
-def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) -> Iterator[tuple[IntArray, float]]:
+def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) -> Iterator[tuple[Partition, float]]:
     """One iteration of the algorithm from `group`: the groups after its last level, or after `each` level.
 
     Groups are connected. With what they have less of quality than the weight of all edges.
     """
     level, of_vertex = graph, np.arange(len(graph), dtype=np.int32)
+    before: tuple[IntArray, ...] = ()
     while True:
         tables = _Tables.of(int(np.diff(level.offsets).max()))
         total = _move_all(level, group, resolution, tables)
@@ -456,7 +457,7 @@ def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) ->
             part, parts = _parted(level, group, total, resolution, tables)
         if each or parts == len(level):
             found = _connected(level.offsets, level.neighbour, group)
-            yield _numbered(found[of_vertex])[0], _lost(level, found, resolution)
+            yield Partition(_numbered(found[of_vertex])[0], before), _lost(level, found, resolution)
         if parts == len(level):
             return
         first = np.empty(parts, np.int32)
@@ -465,9 +466,37 @@ def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) ->
             level = _joined(level, part, parts)
         group = _numbered(group)[0][first]
         of_vertex = part[of_vertex]
+        before = of_vertex, *before
+
+
+class Partition(NamedTuple):
+    """Groups of the vertices of a graph, and how they were merged."""
+
+    group: IntArray
+    """[vertices] groups, numbered by their first vertices. Each is connected."""
+    parts: tuple[IntArray, ...]
+    """[levels, vertices] the parts of each level, the largest first: those of the first level are parts of groups, and
+    those of each next level are parts of them. Each is connected.
+    """
+
+    @property
+    def levels(self) -> tuple[IntArray, ...]:
+        """The groups, and the parts of each level that differ from those of the level before."""
+        found = [self.group]
+        for part in self.parts:
+            if part.max(initial=-1) > found[-1].max(initial=-1):
+                found.append(part)
+        return tuple(found)
 
 
 def leiden(graph: Weighted, resolution: float, iterations: int | None = None, each: bool = False) -> Iterator[IntArray]:
+    """The groups of `partitions`."""
+    return (found.group for found in partitions(graph, resolution, iterations, each))
+
+
+def partitions(
+    graph: Weighted, resolution: float, iterations: int | None = None, each: bool = False
+) -> Iterator[Partition]:
     """Better and better groups: of each vertex, int32, numbered by their first vertices, and connected.
 
     One for each iteration, or with `each` for each level of an iteration, in which vertices move once. Ends after
@@ -480,8 +509,8 @@ def leiden(graph: Weighted, resolution: float, iterations: int | None = None, ea
         is_better, done = False, done + 1
         for found, lost in _iterate(graph, best.copy(), resolution, each):
             if lost < least:
-                best, least, is_better = found, lost, True
-                yield best
+                best, least, is_better = found.group, lost, True
+                yield found
 
 
 EXACT_BITS = 52

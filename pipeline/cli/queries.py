@@ -36,10 +36,20 @@ _track = click.option(
 )
 
 
+_groups = click.option(
+    "--groups",
+    default="lambda",
+    metavar="NAME",
+    show_default=True,
+    help="Which groups: lambda, or those of a program of the run, core_groups or leiden.",
+)
+
+
 @click.command()
 @click.argument("out")
 @click.argument("group_id", metavar="[ID]", type=int, required=False)
 @_track
+@_groups
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -60,6 +70,7 @@ def members(
     out: str,
     group_id: int | None,
     track: int | None,
+    groups: str,
     limit: int | None,
     as_json: bool,
     output: str | None,
@@ -74,15 +85,16 @@ def members(
     Vertex attributes are shown too.
     """
     from ..messages.terminal import print_whole
-    from ..queries import groups
     from ..queries.attributes import json_rows_of
     from ..queries.group_files import format_of, write_table
     from ..queries.group_tables import members_table
-    from ..queries.groups import find_track, members_of
+    from ..queries.groups import find_group, find_track, members_of
     from ..results.result import Result
 
     if (group_id is None) == (track is None):
         raise click.UsageError("name one group: its ID or --track N")
+    if track is not None and groups != "lambda":
+        raise click.UsageError("--track is that of a DN-graph: leave out --groups")
     if output is not None and as_json:
         raise click.UsageError("--json prints to standard output: leave out --output or --json")
     if output is None and (form is not None or overwrite):
@@ -91,7 +103,7 @@ def members(
     if form == "graphml":
         raise click.UsageError("members are a table: write .parquet or .csv, or use edgemill subgraph for GraphML")
     result = Result(out)
-    group = find_track(result, track) if track is not None else groups.find_group(result, group_id or 0)
+    group = find_track(result, track) if track is not None else find_group(result, group_id or 0, groups)
     if output is not None or as_json:
         found = members_of(result, group, limit)
         if as_json:
@@ -112,8 +124,11 @@ _SHOWN = 20
 @click.command()
 @click.argument("out")
 @click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph with this id.")
-@click.option("--component", type=int, metavar="ID", help="The component of the hierarchy with this id.")
+@click.option(
+    "--component", type=int, metavar="ID", help="The component of the hierarchy, or of --groups, with this id."
+)
 @_track
+@_groups
 @_format
 @_output
 @_overwrite
@@ -123,6 +138,7 @@ def subgraph(
     dn_graph: int | None,
     component: int | None,
     track: int | None,
+    groups: str,
     form: Any,
     output: str | None,
     overwrite: bool,
@@ -132,22 +148,23 @@ def subgraph(
     The edges of one dense group of the result OUT come with their support and λ. Vertex attributes are included:
     GraphML has them at the vertices, other formats in one column per endpoint.
     """
-    from ..queries import groups
     from ..queries.group_files import format_of, write_group
-    from ..queries.groups import find_track
+    from ..queries.groups import find_dn_graph, find_group, find_track
     from ..results.result import Result
 
     if [dn_graph, component, track].count(None) != 2:
         raise click.UsageError("name one group: --dn-graph ID, --component ID or --track N")
+    if groups != "lambda" and component is None:
+        raise click.UsageError("--groups needs --component ID: DN-graphs and tracks are of lambda")
     form = form or format_of(output)
     _refuse_terminal(output, form)
     result = Result(out)
     if track is not None:
         group = find_track(result, track)
     elif dn_graph is not None:
-        group = groups.find_dn_graph(result, dn_graph)
+        group = find_dn_graph(result, dn_graph)
     else:
-        group = groups.find_group(result, component or 0)
+        group = find_group(result, component or 0, groups)
     with _open_output(output, overwrite, result.place) as file:
         write_group(result, group, file, form)
 
@@ -241,10 +258,16 @@ _NO_VALUE = -1
 @click.argument("out")
 @click.option(
     "--by",
-    default="lambda",
     metavar="ORDER",
-    show_default=True,
-    help="lambda, size (number of vertices) or density; or a column of a vertex program, which lists vertices.",
+    help="lambda, size (number of vertices) or density; or a column of a vertex program, which lists vertices. "
+    "Default: lambda, with --groups size.",
+)
+@_groups
+@click.option(
+    "--level",
+    type=click.IntRange(min=0),
+    metavar="L",
+    help="With --groups: the groups at level L. Default: communities; of core_groups those without smaller groups.",
 )
 @click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="Number of rows.")
 @click.option(
@@ -257,8 +280,10 @@ _NO_VALUE = -1
 )
 @json_rows
 @debug
-def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> None:
-    """List the top DN-graphs of a result, or the top vertices by a column of a vertex program.
+def top(
+    out: str, by: str | None, groups: str, level: int | None, count: int, members: int | None, as_json: bool
+) -> None:
+    """List the top DN-graphs of a result, the top groups of a program, or the top vertices by a column of a program.
 
     They are those of the result OUT with the highest λ, the most vertices or the highest density. Members are sorted by
     id and shown by their labels, if the result has some. edgemill members lists all members of one group, sorted by
@@ -266,23 +291,28 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
     """
     from ..messages.terminal import print_whole
     from ..queries.attributes import json_rows_of
-    from ..queries.group_tables import dn_graphs_table, vertices_table
-    from ..queries.groups import top as top_dn_graphs
+    from ..queries.group_tables import dn_graphs_table, listed_groups_table, vertices_table
+    from ..queries.groups import top as top_groups
     from ..queries.groups import with_members
     from ..results.result import Result
 
     result = Result(out)
-    found = top_dn_graphs(result, by, count)
-    if by not in ("lambda", "size", "density"):  # vertices, or edges
+    if level is not None and groups == "lambda":
+        raise click.UsageError("--level is that of --groups core_groups or leiden: name one, or leave it out")
+    found = top_groups(result, by, count, groups, level)
+    if by not in (None, "lambda", "size", "density"):  # vertices, or edges
         print_json(json_rows_of(found)) if as_json else print_whole(console(), vertices_table(found))
         return
     rows = found.to_pylist()
     if as_json:
-        print_json(rows if not members else with_members(result, rows, None if members == _NO_VALUE else members))
+        most = None if members == _NO_VALUE else members
+        print_json(rows if not members else with_members(result, rows, most, groups, level))
         return
-    shown = {None: 3, _NO_VALUE: 10}.get(members, members)
-    found, output = with_members(result, rows, shown) if shown else rows, console()
-    print_whole(output, dn_graphs_table(found, result.in_series, members is None and output.is_terminal))
+    shown, output = {None: 3, _NO_VALUE: 10}.get(members, members), console()
+    found = with_members(result, rows, shown, groups, level) if shown else rows
+    fits = members is None and output.is_terminal
+    own = dn_graphs_table(found, result.in_series, fits) if groups == "lambda" else listed_groups_table(found, fits)
+    print_whole(output, own)
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})
@@ -293,13 +323,14 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
     "--level",
     type=click.IntRange(min=0),
     metavar="L",
-    help="Show only the group at level L: the connected component of edges with λ ≥ L, in the (L + 2)-truss.",
+    help="Show only the group at level L: the connected component of edges with λ ≥ L, in the (L + 2)-truss. "
+    "Level 1 of leiden has the communities.",
 )
-@click.option("--cores", is_flag=True, help="List connected k-cores, of a result with the program core_groups.")
+@_groups
 @json_rows
 @debug
 def groups_of(
-    out: str, vertices: tuple[str, ...], count: int | None, level: int | None, cores: bool, as_json: bool
+    out: str, vertices: tuple[str, ...], count: int | None, level: int | None, groups: str, as_json: bool
 ) -> None:
     """List the groups that contain a vertex, or several vertices at once.
 
@@ -310,31 +341,27 @@ def groups_of(
     from dataclasses import asdict
 
     from ..messages.terminal import print_whole
-    from ..queries import groups
     from ..queries.attributes import json_row, labels_of
     from ..queries.group_tables import groups_table, vertex_line
+    from ..queries.groups import find_vertex, group_at
+    from ..queries.groups import groups_of as find_groups
     from ..results.result import Result
 
     if level is not None and count is not None:
         raise click.UsageError("--level selects one group: leave out --count")
-    if level is not None and cores:
-        raise click.UsageError("--level is a level of λ: leave out --cores")
     result = Result(out)
-    found = [groups.find_vertex(result, vertex) for vertex in vertices]
-    if not result.manifest.has_lambda and level is None and count is None and not cores:
+    found = [find_vertex(result, vertex) for vertex in vertices]
+    if not result.manifest.has_lambda and level is None and count is None and groups == "lambda":
         if as_json:
             print_json(json_row({"id": own.id, "degree": own.degree, **own.values}) for own in found)
             return
         for own in found:
             print_whole(console(), vertex_line(own))
         return
-    around: list[Any]
-    if cores:
-        around = groups.core_groups_of(result, found, count)
-    elif level is None:
-        around = groups.groups_of(result, found, count)
+    if level is None:
+        around = find_groups(result, found, count, groups)
     else:
-        group = groups.group_at(result, found, level)
+        group = group_at(result, found, level, groups)
         around = [] if group is None else [group]
     if as_json:
         print_json(asdict(group) for group in around)
@@ -349,8 +376,10 @@ def groups_of(
     if alone:
         name = "The vertex" if one else f"Vertex {one_line(str(alone[0].id))}"
         echo(f"{name} has no edges, so it is in no group.")
-    elif one:
+    elif one and groups == "lambda":
         echo(f"The vertex is in no group at level {level}: its lambda is {found[0].lam}.")
+    elif one:
+        echo(f"The vertex is in no group at level {level}.")
     elif level is not None:
         echo(f"No group at level {level} contains all of the vertices.")
     else:

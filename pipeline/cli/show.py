@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ...tasks.tracks import Fates
 from ..compare.diff import Diff
 from ..compare.vertices import ColumnChanges, VertexChanges
 from ..messages.terminal import grid, print_whole
@@ -478,13 +479,17 @@ def changes_table(found: Diff) -> Table:
     """Counts of changes, a row for each kind of change. The table fits a terminal, whatever the numbers."""
     given = {"edges": found.edges, "DN-graphs": found.dn_graphs, "vertices": found.vertices}
     sides = {title: changes for title, changes in given.items() if changes is not None}
-    table = grid("", *(f"{title}>" for title in sides))
+    fates = {f"groups of {name}": own for name, own in found.program_groups.items()}
+    fates |= {} if found.groups is None else {"DN-graphs": found.groups}
+    titles = list(dict.fromkeys([*sides, *fates]))
+    table = grid("", *(f"{title}>" for title in titles))
     for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "changed", "reshaped"):
-        counts = [getattr(changes, name, None) for changes in sides.values()]
+        counts = [getattr(sides.get(title), name, None) for title in titles]
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
-    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
-        table.add_row(name, *(f"{count:,}" if title == "DN-graphs" else "" for title in sides))
+    for field in fields(Fates) if fates else ():
+        counts = [getattr(fates.get(title), field.name, None) for title in titles]
+        table.add_row(field.name, *("" if count is None else f"{count:,}" for count in counts))
     return table
 
 

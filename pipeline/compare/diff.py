@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...tasks.tracks import Fates
 from ..output.new_path import new_file, new_folder
 from ..results.result import Result
 from ..settings.setting_names import naming_keywords
-from .dn_graphs import DN_GRAPH_SCHEMA, changed_dn_graphs
+from .dn_graphs import DN_GRAPH_SCHEMA, changed_dn_graphs, fates_of_groups
 from .edges import CHANGES, VALUE_COLUMNS, changed_edges, edge_schema
 from .vertices import TOLERANCE, VertexChanges, VertexComparison, shared_columns
 
@@ -68,6 +68,8 @@ class Diff:
     vertices: VertexChanges | None
     """None if the results share no column of a program."""
     notices: tuple[str, ...]
+    program_groups: dict[str, Fates] = field(default_factory=dict)
+    """The fates of the listed groups of each program that both results have: communities, and innermost k-cores."""
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values, as in diff.json."""
@@ -119,8 +121,8 @@ def diff(
     overwrite: bool = False,
     tolerance: float = TOLERANCE,
 ) -> Diff:
-    """Compare two results: edges by their ids, DN-graphs by their members (see `changed_dn_graphs` and `Fates`), and
-    the columns of vertex programs that both have, by the ids of vertices.
+    """Compare two results: edges by their ids, DN-graphs and groups of programs by their members (see
+    `changed_dn_graphs` and `Fates`), and the columns of vertex programs that both have, by the ids of vertices.
 
     Edges and DN-graphs are compared if both results have exact λ. Floats of programs are unchanged if they differ by at
     most `tolerance` times the larger absolute value.
@@ -192,6 +194,8 @@ def _compare(plan: _Plan, folder: Path | None, largest: LargestChanges | None = 
     old, new = plan.old, plan.new
     notices = list(plan.notices)
     edges = dn_graphs = groups = vertices = None
+    known = [{own.name for own in side.manifest.programs if own.group_column is not None} for side in (old, new)]
+    program_groups = {name: fates_of_groups(old, new, name) for name in sorted(known[0] & known[1])}
     if plan.edges:
         notices += [
             f"{result.place} has no DN-graphs, as an earlier release made it: only edges are compared"
@@ -213,7 +217,7 @@ def _compare(plan: _Plan, folder: Path | None, largest: LargestChanges | None = 
         counts = _tally(plan.vertices.changed(), plan.vertices.schema, folder and folder / VERTICES)
         _refuse_damage(old.manifest.counts.vertices, new.manifest.counts.vertices, counts)
         vertices = plan.vertices.found()
-    return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, vertices, tuple(notices))
+    return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, vertices, tuple(notices), program_groups)
 
 
 def _changes(old: int, new: int, counts: Counter[str], names: tuple[str, ...]) -> RowChanges:

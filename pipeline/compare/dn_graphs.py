@@ -1,4 +1,5 @@
-"""DN-graphs of two results: which are the same, and the fate of each: continued, died, born, merged or split.
+"""DN-graphs of two results: which are the same, and the fate of each: continued, died, born, merged or split. The
+groups of programs that are listed have the same fates.
 
 Ids change with the graph, so DN-graphs are matched by their members. A pair is the same DN-graph if its Jaccard index
 is above 1/2: more than half of the vertices in either are in both. DN-graphs of one result are disjoint, so each has at
@@ -25,6 +26,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.tracks import Fates
+from ..queries.listed_groups import listed_groups
 from ..results.result import Result
 from .edges import aligned_blocks, change_of, sorted_batches
 
@@ -55,7 +57,11 @@ def overlaps(old: Result, new: Result, before: pa.Table, after: pa.Table) -> pa.
     The results must have ids of one type. All pairs are in memory; vertices are read in blocks. Raises InputError if a
     result is damaged.
     """
-    pairs = _pairs(old, new, before["id_old"].to_numpy(), after["id_new"].to_numpy())
+    members = _members(old, before["id_old"].to_numpy()), _members(new, after["id_new"].to_numpy())
+    return _with_sizes(_pairs(*members), before, after)
+
+
+def _with_sizes(pairs: pa.Table, before: pa.Table, after: pa.Table) -> pa.Table:
     return pairs.join(before, "id_old", join_type="inner").join(after, "id_new", join_type="inner")
 
 
@@ -65,13 +71,16 @@ def same_groups(pairs: pa.Table) -> pa.Table:
     return pairs.filter(pc.greater(pc.multiply(pairs["vertices_common"], 3), sizes))
 
 
-def _pairs(old: Result, new: Result, old_ids: Int, new_ids: Int) -> pa.Table:
+def _pairs(old: Iterator[pa.RecordBatch], new: Iterator[pa.RecordBatch]) -> pa.Table:
+    """Pairs of groups with common vertices, by the members of the groups of each result."""
     schema = pa.schema([(name, pa.int64()) for name in ("id_old", "id_new", "vertices_common")])
     pairs, most = schema.empty_table(), _PENDING_ROWS
-    for before, after in aligned_blocks(_members(old, old_ids, "id_old"), _members(new, new_ids, "id_new"), keys=1):
+    for before, after in aligned_blocks(old, new, keys=1):
         if before is None or after is None:
             continue
-        both = pa.Table.from_batches([before]).join(pa.Table.from_batches([after]), "id", join_type="inner")
+        sides = (pa.Table.from_batches([own]) for own in (before, after))
+        left, right = (own.rename_columns(["id", f"id_{end}"]) for own, end in zip(sides, SUFFIXES, strict=True))
+        both = left.join(right, "id", join_type="inner")
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(both))
         pairs = pa.concat_tables([pairs, both.drop("id").append_column("vertices_common", ones).select(schema.names)])
         if len(pairs) > most:
@@ -85,14 +94,14 @@ def _summed(pairs: pa.Table) -> pa.Table:
     return sums.rename_columns({"vertices_common_sum": "vertices_common"}).select(pairs.schema.names)
 
 
-def _members(result: Result, ids: Int, name: str) -> Iterator[pa.RecordBatch]:
-    """The members of DN-graphs, by ascending vertex id: id, and the id of the DN-graph in a column `name`."""
+def _members(result: Result, ids: Int) -> Iterator[pa.RecordBatch]:
+    """The members of DN-graphs, by ascending vertex id: id, and the id of the DN-graph in a column `group`."""
     for batch in sorted_batches(result.vertices, ["id", "component"]):
         component = pc.fill_null(batch["component"], 0).to_numpy()
         at = np.minimum(np.searchsorted(ids, component), len(ids) - 1)
         inside = pa.array(ids[at] == component if len(ids) else np.zeros(len(batch), np.bool_))
         rows = batch.filter(pc.and_(inside, batch["component"].is_valid()))
-        yield pa.RecordBatch.from_arrays(rows.columns, names=["id", name])
+        yield pa.RecordBatch.from_arrays(rows.columns, names=["id", "group"])
 
 
 Int = NDArray[np.int64]
@@ -209,6 +218,17 @@ def changed_dn_graphs(old: Result, new: Result) -> tuple[pa.Table, Fates]:
     ascending = [(name, "ascending") for name in ("id_new", "id_old")]
     rows = rows.sort_by([("height", "descending"), *ascending])
     return rows.select(DN_GRAPH_SCHEMA.names).cast(DN_GRAPH_SCHEMA), fates
+
+
+def fates_of_groups(old: Result, new: Result, program: str) -> Fates:
+    """The counts of the fates of the groups of a program that both results list. Raises InputError for damage."""
+    sides = [listed_groups(result, program) for result in (old, new)]
+    before, after = (
+        side.rows.select(["id", "vertices"]).rename_columns([f"id_{end}", f"vertices_{end}"])
+        for side, end in zip(sides, SUFFIXES, strict=True)
+    )
+    pairs = _pairs(sides[0].members(old), sides[1].members(new))
+    return classify(before, after, _with_sizes(pairs, before, after))[1]
 
 
 def _change(rows: pa.Table) -> pa.ChunkedArray:

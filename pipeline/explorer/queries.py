@@ -129,7 +129,7 @@ class Queries:
 
     def path(self, id: int) -> list[Component]:
         """A component and its ancestors, innermost first; empty if there is no such component."""
-        return [] if self.component(id) is None else list(path_to_root(self.result, id, Component))
+        return [] if self.component(id) is None else list(path_to_root(self.result, id))
 
     def children(self, parents: Sequence[int] | None, most: int) -> dict[int | None, Children]:
         """Parent → its `most` largest children, for each of `parents` with children, in one pass over the hierarchy.

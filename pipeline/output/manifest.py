@@ -149,6 +149,12 @@ class ProgramRecord(Record):
     id_columns: list[str] = Field(default_factory=list)
     """Those of its columns that hold ids, of vertices or of groups."""
 
+    group_column: str | None = None
+    """That of its columns which has the innermost group of each vertex, of a program that finds groups. Their table has
+    this name with an s."""
+    group_level: int | None = None
+    """The level of the groups that are listed by default; null for those that contain no smaller group."""
+
     @property
     def has_distances(self) -> bool:
         """Whether it filled the table of distances."""

@@ -12,7 +12,7 @@ from ..settings.declared_programs import DeclaredProgram, every_shipped
 from ..settings.models import Settings
 from .vertices import Numbers
 
-_NOT_TOLD = {"parameters", "columns", "facts", "edge_columns", "meanings", "id_columns"}
+_NOT_TOLD = {"parameters", "columns", "facts", "edge_columns", "meanings", "id_columns", "group_column", "group_level"}
 TOLD = set(ProgramRecord.model_fields.keys() - _NOT_TOLD)
 """Fields of a record that the event `program` has."""
 
@@ -47,7 +47,9 @@ def record_of(
         facts={} if first is None else dict(first.facts),
         edge_columns=[column.name for column in program.edge_columns],
         meanings={column.name: column.meaning for column in columns},
-        id_columns=[column.name for column in columns if column.kind == "id" or column.state == program.group_ids],
+        id_columns=[column.name for column in columns if column.kind == "id" or column.name == program.group_column],
+        group_column=program.group_column,
+        group_level=None if program.groups is None else program.groups.level,
         **begun,
     )
 

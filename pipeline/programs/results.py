@@ -7,7 +7,7 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -29,7 +29,7 @@ from ...tasks.programs.delivery import (
     with_groups,
 )
 from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids, send_pairs, write_distances
-from ...tasks.publish.dense_tables import write_core_groups
+from ...tasks.publish.dense_tables import write_groups_of_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableOptions
 from ..cluster.engine import Engine, Future
@@ -78,38 +78,40 @@ def add_groups(
     engine: Engine,
     buckets: Buckets,
     degrees: Sequence[Future],
-    names: tuple[str, str],
+    program: Program,
     space: MemorySpace,
     found: Sequence[Future],
     named: Sequence[Future],
 ) -> list[Future]:
-    """[buckets] NamedColumns with the groups of a program. `names` are `Program.groups`, `space` is the memory that
-    holds the arrays of buckets, and `found` [buckets] BucketColumns has the state of the program.
+    """[buckets] NamedColumns with the groups of a program that has some. `space` is the memory that holds the arrays of
+    buckets, and `found` [buckets] BucketColumns has the state of the program.
     """
     engine = engine.for_tasks(len(buckets.edges))
-    level, group = names
+    assert program.groups is not None
     sent = send(engine, "send-end-values", "end-values", send_ends, list(zip(found, degrees, strict=True)))
-    own = list(zip(buckets.edges, found, strict=True))
-    levels = exchange(engine, "end-values", sent, partial(collect_levels, level), own)
+    own = list(zip(buckets.edges, degrees, found, strict=True))
+    levels = exchange(engine, "end-values", sent, partial(collect_levels, program), own)
     graph = KnownLambda(buckets.edges, degrees, levels, buckets.starts)
     _, groups, _ = find_components(engine.for_partitions(space), graph)
+    column = program.groups.column
     added = engine.map(
-        "with-groups", with_groups, [(own, group, found) for own, found in zip(named, groups, strict=True)]
+        "with-groups", with_groups, [(own, column, found) for own, found in zip(named, groups, strict=True)]
     )
     engine.wait(added)
     return added
 
 
-def publish_groups(engine: Engine, named: Sequence[Future], how: TableOptions) -> list[OutputFile]:
-    """Write the table of groups, a file for each bucket. `named` [buckets] are NamedColumns with groups."""
-    written = engine.map("write-core-groups", _write_groups, [(how, b, own) for b, own in enumerate(named)])
+def publish_groups(engine: Engine, tables: Mapping[str, Sequence[Future]], how: TableOptions) -> list[OutputFile]:
+    """Write tables of groups, a file for each bucket. `tables` by name: [buckets] NamedColumns with groups."""
+    tasks = [(how, table, b, own) for table, named in tables.items() for b, own in enumerate(named)]
+    written = engine.map("write-groups", _write_groups, tasks)
     engine.wait(written)
     return engine.gather(written)
 
 
-def _write_groups(how: TableOptions, bucket: int, named: NamedColumns) -> OutputFile:
+def _write_groups(how: TableOptions, table: str, bucket: int, named: NamedColumns) -> OutputFile:
     assert named.groups is not None
-    return write_core_groups(how, bucket, named.groups)
+    return write_groups_of_program(how, table, bucket, named.groups)
 
 
 def columns_of_edges(columns: Sequence[Sequence[ProgramColumn]], named: Sequence[NamedColumns]) -> list[TableColumn]:

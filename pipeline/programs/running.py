@@ -38,6 +38,7 @@ from ...tasks.programs import (
 )
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS, takes_weights
+from ...tasks.programs.program import level_names
 from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
@@ -70,8 +71,8 @@ class ProgramResults:
     """[buckets] lists of TableColumn, for edges; None if no program has any"""
     pairs: list[Future] | None
     """[buckets] NamedColumns with the table of distances; None without one"""
-    groups: list[Future] | None
-    """[buckets] NamedColumns with groups; None without any"""
+    groups: dict[str, list[Future]]
+    """[buckets] NamedColumns with groups, by the name of their table"""
     records: list[ProgramRecord]
 
 
@@ -140,7 +141,7 @@ def run_programs(
         engine.wait([*published, *(of_edges or [])])
     with_table = table_program(settings)
     pairs = next((own.columns for own in done if own.record.name == with_table), None)
-    groups = next((own.columns for own, kind in zip(done, wanted.values(), strict=True) if kind.group_ids), None)
+    groups = {f"{own.record.group_column}s": own.columns for own in done if own.record.group_column is not None}
     return ProgramResults(published, of_edges, pairs, groups, [own.record for own in done])
 
 
@@ -177,6 +178,7 @@ class _Runs:
         graph = self._graph_for(program)
         ran = _run_to_end(self.engine, self.events, graph, name, program, self.settings, self.kept)
         types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
+        types |= dict.fromkeys(level_names(ran.figures[0].levels), "int32")
         ids = [column.state for column in declared.columns if column.kind == "id"]
         found = _bring_back(self.engine, self.buckets, ran.states, types)
         if isinstance(program, Program) and program.edges and self.supports is not None:
@@ -185,7 +187,7 @@ class _Runs:
             named = _name(self.engine, self.buckets, found, ids, self.source.kind)
         if isinstance(program, Program) and program.groups is not None:
             space = _space(self.engine)
-            named = add_groups(self.engine, self.buckets, self.degrees, program.groups, space, found, named)
+            named = add_groups(self.engine, self.buckets, self.degrees, program, space, found, named)
         if isinstance(program, SourceProgram) and program.table:
             named = add_pairs(self.engine, self.buckets, ran.states, named)
         return named, record_of(declared, self.settings, ran.seconds, ran.figures, ran.carrier)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..messages.terminal import grid
 from ..messages.wording import one_line
-from ..results.lookup import CoreGroup, Group, Vertex
+from ..results.lookup import Group, Vertex
 from .attributes import as_text
 from .groups import MEMBER_COLUMNS
 from .program_columns import ColumnSummary, range_text, row_name, value_text
@@ -43,9 +43,24 @@ def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False, fits: 
     return table
 
 
+def listed_groups_table(rows: Iterable[dict[str, Any]], fits: bool = False) -> Table:
+    """Rows of groups of a program, which may have `members` and `labels` of `with_members`. `fits` as for
+    `dn_graphs_table`.
+    """
+    rows = list(rows)
+    names = any("members" in row for row in rows)
+    table = grid("component>", "k>", "vertices>", "edges>", "density>", "parent>", *(["members"] if names else []))
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("k", "vertices", "edges"))
+        members = [IdList(_names(row), row["vertices"]) if fits else Text(_all_names(row))] if names else []
+        table.add_row(str(row["id"]), *sizes, f"{row['density']:.4f}", _component(row["parent"]), *members)
+    return table
+
+
 def members_table(rows: pa.Table) -> Table:
     """Rows of `members_of`, with attributes right after the id."""
-    own, others = MEMBER_COLUMNS, [name for name in rows.column_names if name not in MEMBER_COLUMNS]
+    own = [name for name in MEMBER_COLUMNS if name in rows.column_names]
+    others = [name for name in rows.column_names if name not in MEMBER_COLUMNS]
     titles = {"id": "vertex", "degree_inside": "edges inside>", "degree": "edges>"}
     table = grid(
         titles["id"],
@@ -110,18 +125,12 @@ def distribution(summary: ColumnSummary) -> Table:
     return table
 
 
-def groups_table(groups: Iterable[Group | CoreGroup]) -> Table:
+def groups_table(groups: Iterable[Group]) -> Table:
     """Groups, one inside the next."""
     table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
     for group in groups:
         sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
-        kind = (
-            "DN-graph"
-            if isinstance(group, Group) and group.dn_graph
-            else ""
-            if group.parent is not None
-            else "connected component"
-        )
+        kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
         table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
     return table
 

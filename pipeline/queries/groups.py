@@ -22,22 +22,23 @@ from ..messages.wording import shown
 from ..results.lookup import (
     AnyId,
     Component,
-    CoreGroup,
     DNGraph,
     Group,
-    Nested,
     RowGroup,
     Vertex,
     find,
+    find_component,
     parse_vertex_id,
     path_to_root,
     sorted_table,
 )
 from ..results.result import Result, ResultOrPath, open_result, plain_id
 from ..results.streaming import stream, stream_fragment, top_k
+from ..settings.declared_programs import LAMBDA
 from ..settings.setting_names import naming_keywords
 from .attributes import attributes_of, json_value, label_column, labels_of
 from .group_edges import GroupEdges
+from .listed_groups import ListedGroups, listed_groups
 from .program_columns import top_edges, top_vertices
 
 Order = Literal["lambda", "size", "density"] | str
@@ -49,20 +50,32 @@ _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "d
 
 
 @naming_keywords()
-def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
-    """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`; or,
-    by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`; or, by
-    a column of edges such as "jaccard", the first edges: their ids and the value.
+def top(
+    result: ResultOrPath, by: Order | None = None, count: int = 20, groups: str = LAMBDA, level: int | None = None
+) -> pa.Table:
+    """The first `count` DN-graphs by λ ("lambda", the default), vertices ("size") or density, largest first, as rows of
+    `Result.dn_graphs`; or, by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of
+    `Result.vertices`; or, by a column of edges such as "jaccard", the first edges: their ids and the value.
+
+    With `groups`, the name of a program that finds some, the first `count` of its groups by vertices ("size", the
+    default) or density: id, k, vertices, edges, density, parent. They are those at `level`, by default communities for
+    "leiden", and for "core_groups" those that contain no smaller group.
 
     `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
     queries, open a Result once.
 
-    Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count).
-    Raises UsageError for another order or count < 1, or if the result has no DN-graphs; InputError for damage.
+    Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count), with `groups` 40
+    bytes for each of its groups. Raises UsageError for another order or count < 1, or if the result has no DN-graphs or
+    no such groups; InputError for damage.
     """
     if count < 1:
         raise UsageError(f"count must be at least 1, got {count}")
     result = open_result(result)
+    if groups != LAMBDA:
+        return _top_groups(result, by or "size", count, groups, level)
+    if level is not None:
+        raise UsageError("level is that of groups of a program: name it with groups, or leave level out")
+    by = by or LAMBDA
     if by in _COLUMN:
         return top_k(result, _COLUMN[by], count)
     columns = [name for program in result.manifest.programs for name in program.columns]
@@ -74,6 +87,14 @@ def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table
     more = f", vertices by {', '.join(columns)}" if columns else ""
     more += f", edges by {', '.join(of_edges)}" if of_edges else ""
     raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}{more}, not by {by!r}")
+
+
+def _top_groups(result: Result, by: str, count: int, program: str, level: int | None) -> pa.Table:
+    rows = listed_groups(result, program, level).rows
+    if by not in ("size", "density"):
+        raise UsageError(f"groups of {program} are ordered by size, density, not by {by!r}")
+    order = dict.fromkeys([_COLUMN[by], "vertices", "edges"])
+    return rows.sort_by([*((name, "descending") for name in order), ("id", "ascending")]).slice(0, count)
 
 
 @naming_keywords()
@@ -93,24 +114,32 @@ def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
 
 
 @naming_keywords()
-def groups_of(result: ResultOrPath, vertex: VertexOrVertices, count: int | None = None) -> list[Group]:
+def groups_of(
+    result: ResultOrPath, vertex: VertexOrVertices, count: int | None = None, groups: str = LAMBDA
+) -> list[Group]:
     """The groups that contain a vertex, or all of several vertices, innermost first: all, or the first
     `count`.
 
-    The first group is the one of largest k: no connected component of the edges with a larger λ contains the vertices.
+    `groups` are those of λ ("lambda"), or of a program by its name: "core_groups" or "leiden". The first group is the
+    one of largest k: no connected component of the edges with a larger λ, or level, contains the vertices.
     Empty if a vertex has no edges, or if no path connects the vertices. Raises as `find_vertex` does, and UsageError if
-    no vertex is named.
+    no vertex is named, or if the result does not have these groups.
     """
     result = open_result(result)
-    _ = result.hierarchy  # raises if the result has no groups
-    first = [own.component for own in _vertices_of(result, vertex)]
-    around = enumerate(islice(_common_groups(result, first, Component), count))
+    around = enumerate(islice(_common_groups(result, _vertices_of(result, vertex, groups), groups), count))
     # Only the innermost group can be a DN-graph: it contains no other component.
-    return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
+    return [
+        _group(result, found, groups) if not level else Group(**vars(found), dn_graph=False, groups=groups)
+        for level, found in around
+    ]
 
 
-def _vertices_of(result: Result, vertex: VertexOrVertices) -> list[Vertex]:
-    """The vertex, or the vertices, looked up unless they are of the type Vertex. At least one."""
+def _vertices_of(result: Result, vertex: VertexOrVertices, groups: str) -> list[Vertex]:
+    """The vertex, or the vertices, looked up unless they are of the type Vertex. At least one.
+
+    Raises UsageError if the result has no `groups`.
+    """
+    result.table(result.groups_table(groups))
     if isinstance(vertex, pa.Array):
         vertex = vertex.to_pylist()
     if isinstance(vertex, str | bytes) or not isinstance(vertex, Iterable):
@@ -121,48 +150,20 @@ def _vertices_of(result: Result, vertex: VertexOrVertices) -> list[Vertex]:
     return found
 
 
-def _common_groups(result: Result, innermost: Sequence[int | None], kind: type[Nested]) -> Iterator[Nested]:
-    """The groups that contain all of the groups `innermost`, innermost first."""
-    first, *others = innermost
-    path = path_to_root(result, first, kind)
+def _common_groups(result: Result, vertices: Sequence[Vertex], groups: str) -> Iterator[Component]:
+    """The groups that contain all of the vertices, innermost first."""
+    column = "" if groups == LAMBDA else result.groups_record(groups).group_column or ""
+    first, *others = (own.component if groups == LAMBDA else own.values[column] for own in vertices)
+    path = path_to_root(result, first, groups)
     if not set(others) - {first}:
         yield from path
         return
     common = list(path)
     for other in set(others) - {first}:
         at = {group.component: place for place, group in enumerate(common)}
-        meeting = (at[group.component] for group in path_to_root(result, other, kind) if group.component in at)
+        meeting = (at[group.component] for group in path_to_root(result, other, groups) if group.component in at)
         common = common[next(meeting, len(common)) :]
     yield from common
-
-
-@naming_keywords()
-def core_groups_of(result: ResultOrPath, vertex: VertexOrVertices, count: int | None = None) -> list[CoreGroup]:
-    """The groups of cores that contain a vertex, or all of several vertices, innermost first: all, or the first
-    `count`.
-
-    The first group is the connected k-core of largest k that contains them. Empty if a vertex has no edges, or if no
-    path connects the vertices. Raises UsageError if the result has no table core_groups, and as `groups_of` does.
-    """
-    result = open_result(result)
-    _ = result.core_groups  # raises if there is none
-    first = [own.values["core_group"] for own in _vertices_of(result, vertex)]
-    return list(islice(_common_groups(result, first, CoreGroup), count))
-
-
-@naming_keywords()
-def core_members(result: ResultOrPath, group: CoreGroup) -> pa.Array:
-    """The ids of the vertices in a group of cores, ascending.
-
-    Takes one scan of two columns of the vertex table, and 24 bytes of memory for each group of a higher k. Raises
-    UsageError if the result has no table core_groups, InputError for damage.
-    """
-    result = open_result(result)
-    with result.reading():
-        higher = result.core_groups.to_table(columns=["id", "parent"], filter=pc.field("k") > group.k)
-        inner = pa.array(_descendants(group.component, higher))
-        rows = result.vertices.to_table(columns=["id"], filter=pc.field("core_group").isin(inner))
-    return _ascending(rows["id"])
 
 
 @naming_keywords()
@@ -178,21 +179,23 @@ def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
 
 
 @naming_keywords()
-def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
-    """The component with that id. Raises UsageError if there is none or no hierarchy, InputError for damage."""
+def find_group(result: ResultOrPath, component: SupportsIndex, groups: str = LAMBDA) -> Group:
+    """The component with that id, or the group of a program, as for `groups_of`. Raises UsageError if there is none or
+    no table of them, InputError for damage.
+    """
     result, component = open_result(result), plain_id(component, "the id of a component")
-    found = find(result, Component, component)
+    found = find_component(result, groups, component)
     if found is None:
         raise UsageError(
             f"there is no component {component} in {result.place}: edgemill of lists the components of a vertex"
         )
-    return _group(result, found)
+    return _group(result, found, groups)
 
 
 @naming_keywords()
-def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int) -> Group | None:
+def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int, groups: str = LAMBDA) -> Group | None:
     """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it, or
-    that contains all of several vertices.
+    that contains all of several vertices. `groups` as for `groups_of`: level 1 of "leiden" has the communities.
 
     None if there is none. The group's own `k` may be higher than `level`: the same edges are a component up to that k.
     Raises UsageError for a level below 0, and as `groups_of` does.
@@ -200,17 +203,16 @@ def group_at(result: ResultOrPath, vertex: VertexOrVertices, level: int) -> Grou
     if level < 0:
         raise UsageError(f"level must be at least 0, got {level}")
     result = open_result(result)
-    _ = result.hierarchy  # raises if the result has no groups
-    around = _common_groups(result, [own.component for own in _vertices_of(result, vertex)], Component)
+    around = _common_groups(result, _vertices_of(result, vertex, groups), groups)
     within = list(takewhile(lambda group: group.k >= level, around))
-    return _group(result, within[-1]) if within else None
+    return _group(result, within[-1], groups) if within else None
 
 
 @naming_keywords()
 def member_ids(result: ResultOrPath, group: Group | SupportsIndex) -> pa.Array:
-    """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
+    """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph of λ.
 
-    The members of a DN-graph are looked up. Another component takes one scan of two columns of the vertex table, and
+    The members of a DN-graph are looked up. Another group takes one scan of two columns of the vertex table, and
     24 bytes of memory for each component of a higher k. Raises UsageError if there is no such group, InputError for
     damage.
     """
@@ -245,7 +247,8 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
 
 @naming_keywords()
 def edges_of(result: ResultOrPath, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:
-    """The edges of a group, as rows of `Result.edges`, in their order: the edges with λ ≥ k between its members.
+    """The edges of a group, as rows of `Result.edges`, in their order: the edges with λ ≥ k between its members, or for
+    a group of a program all edges between them.
 
     Read them as a `pyarrow.RecordBatchReader`, or convert them to a frame or graph (`to_pandas()`, `to_networkx()`, …).
     One batch is in memory at a time, beside the members, which `member_ids` gives if `members` is None. Row groups
@@ -267,10 +270,12 @@ def _pieces_of(result: Result, group: Group, members: pa.Array) -> list[tuple[ds
 
 def _row_groups(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:
     """The row groups that can hold edges of a group, each with the condition that its edges meet."""
-    source = result.manifest.input.source_column
-    for row_group, near in sorted_table(result, "edges").near(members, group.k):
+    source, target = result.manifest.input.source_column, result.manifest.input.target_column
+    of_lambda = group.groups == LAMBDA
+    for row_group, near in sorted_table(result, "edges").near(members, group.k if of_lambda else 0):
         # An edge with λ ≥ k and one end in the group is an edge of the group.
-        yield row_group, pc.field(source).isin(near) & (pc.field("lambda") >= group.k)
+        other = pc.field("lambda") >= group.k if of_lambda else pc.field(target).isin(members)
+        yield row_group, pc.field(source).isin(near) & other
 
 
 def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
@@ -291,15 +296,20 @@ def as_group(result: Result, group: Group | SupportsIndex) -> Group:
     return group if isinstance(group, Group) else find_group(result, group)
 
 
-def _group(result: Result, found: Component) -> Group:
-    return Group(**vars(found), dn_graph=find(result, DNGraph, found.component) is not None)
+def _group(result: Result, found: Component, groups: str = LAMBDA) -> Group:
+    is_dn_graph = groups == LAMBDA and find(result, DNGraph, found.component) is not None
+    return Group(**vars(found), dn_graph=is_dn_graph, groups=groups)
 
 
 def _component_members(result: Result, group: Group) -> pa.Array:
+    table = result.table(result.groups_table(group.groups))
     with result.reading():
-        higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
+        higher = table.to_table(columns=[table.schema.names[0], "parent"], filter=pc.field("k") > group.k)
     inner = pa.array(_descendants(group.component, higher))
-    inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
+    if group.groups == LAMBDA:
+        inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
+    else:
+        inside = pc.field(result.groups_record(group.groups).group_column).isin(inner)
     with result.reading():
         rows = result.vertices.to_table(columns=["id"], filter=inside)
     return _ascending(rows["id"])
@@ -338,6 +348,8 @@ def members_of(result: ResultOrPath, group: Group | SupportsIndex, limit: int | 
     the vertex's edges, equal in the group and in the graph); then the attributes of vertices. Sorted by
     `degree_inside`, largest first, then by id. Edges are read in batches; the members are in memory.
 
+    In a result without λ, a member of a group of a program has `id`, `degree` and the attributes, sorted by id.
+
     Raises UsageError for a limit below 1 or if there is no such group, InputError for damage.
     """
     if limit is not None and limit < 1:
@@ -345,10 +357,14 @@ def members_of(result: ResultOrPath, group: Group | SupportsIndex, limit: int | 
     result = open_result(result)
     group = as_group(result, group)
     ids = member_ids(result, group)
-    inside = _degrees_inside(result, group, ids)
-    order = np.argsort(-inside, kind="stable")[:limit]
-    chosen = ids.take(pa.array(order))
-    own = pa.table({"id": chosen, "degree_inside": inside[order]})
+    if result.manifest.has_lambda:
+        inside = _degrees_inside(result, group, ids)
+        order = np.argsort(-inside, kind="stable")[:limit]
+        chosen = ids.take(pa.array(order))
+        own = pa.table({"id": chosen, "degree_inside": inside[order]})
+    else:
+        chosen = ids.slice(0, limit)
+        own = pa.table({"id": chosen})
     for part in (_vertices(result, chosen), attributes_of(result, chosen)):
         for name in part.column_names:
             own = own.append_column(part.schema.field(name), part[name])
@@ -371,8 +387,9 @@ def _degrees_inside(result: Result, group: Group, ids: pa.Array) -> np.ndarray[t
 
 
 def _vertices(result: Result, ids: pa.Array) -> pa.Table:
-    """Degree, triangles and λ of the vertices `ids`, in their order."""
-    table, names = sorted_table(result, "vertices"), ["id", "degree", "triangles", "lambda"]
+    """Degree, triangles and λ of the vertices `ids`, in their order; without λ their degree alone."""
+    table, names = sorted_table(result, "vertices"), ["id", "degree"]
+    names += ["triangles", "lambda"] if result.manifest.has_lambda else []
     schema = pa.schema([result.vertices.schema.field(name) for name in names])
     ascending = ids.take(pc.sort_indices(ids))
     batches = [
@@ -388,19 +405,43 @@ def _vertices(result: Result, ids: pa.Array) -> pa.Table:
     return found.select(names[1:]).take(at)
 
 
-def with_members(result: Result, rows: Iterable[Mapping[str, Any]], most: int | None) -> Iterator[dict[str, Any]]:
-    """Rows of `Result.dn_graphs` with `members`, the first `most` ids of each group, or all ids if `most` is None.
+def with_members(
+    result: Result,
+    rows: Iterable[Mapping[str, Any]],
+    most: int | None,
+    groups: str = LAMBDA,
+    level: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Rows of `top` with `members`, the first `most` ids of each group, or all ids if `most` is None.
 
     If the run had labels, the rows also have `labels`, None for a vertex without one. The members of one group at a
-    time are in memory. Raises InputError for damage.
+    time are in memory, of groups of a program those of all `rows`. Raises InputError for damage.
     """
     labelled = label_column(result) is not None
+    rows = list(rows)
+    known = {} if groups == LAMBDA else _first_members(result, listed_groups(result, groups, level), rows, most)
     for row in rows:
-        ids = dn_graph_members(result, row["id"], row["vertices"] if most is None else min(most, row["vertices"]))
+        least = row["vertices"] if most is None else min(most, row["vertices"])
+        ids = dn_graph_members(result, row["id"], least) if groups == LAMBDA else known[row["id"]]
         more: dict[str, Any] = {"members": [json_value(id) for id in ids.to_pylist()]}
         if labelled:
             more["labels"] = labels_of(result, ids)
         yield {**row, **more}
+
+
+def _first_members(
+    result: Result, listed: ListedGroups, rows: Sequence[Mapping[str, Any]], most: int | None
+) -> dict[int, pa.Array]:
+    """The first `most` members of the groups `rows`, or all, by the id of the group. Scans the vertices."""
+    none = pa.array([], result.vertices.schema.field("id").type)
+    found = {row["id"]: none for row in rows}
+    for batch in listed.members(result):
+        shown = batch.filter(pc.is_in(batch["group"], pa.array(found, pa.int64())))
+        for id in pc.unique(shown["group"]).to_pylist():
+            if most is None or len(found[id]) < most:
+                own = shown["id"].filter(pc.equal(shown["group"], id))
+                found[id] = pa.concat_arrays([found[id], own]).slice(0, most)
+    return found
 
 
 @naming_keywords()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...tasks.errors import UsageError
-from ..results.lookup import Component, Group, RowGroup, path_to_root, sorted_table
+from ..results.lookup import Group, RowGroup, path_to_root, sorted_table
 from ..results.result import Result, ResultOrPath, open_result, plain_id
 from ..settings.setting_names import naming_keywords
 from .group_edges import GroupEdges
@@ -92,7 +92,7 @@ def truss_group(result: Result, k: int, component: int) -> Group:
     listed = f"edgemill ktruss {result.place} -k {k} --list lists the components"
     if group.k < level:
         raise UsageError(f"component {component} is not in the {k}-truss, as its highest k is {group.k + 2}: {listed}")
-    *_, whole = takewhile(lambda around: around.k >= level, path_to_root(result, component, Component))
+    *_, whole = takewhile(lambda around: around.k >= level, path_to_root(result, component))
     if whole.component != component:
         raise UsageError(
             f"component {component} is part of component {whole.component} of the {k}-truss: name component "

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import accumulate
 from math import inf
@@ -27,6 +27,7 @@ from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id, parse_id
 from ...tasks.inputs.sources import FOOTER_READERS
 from ..messages.wording import shown
+from ..settings.declared_programs import LAMBDA
 from .result import Result
 
 if TYPE_CHECKING:
@@ -71,8 +72,13 @@ def sorted_table(result: Result, name: str) -> SortedTable:
     with _tables_lock:
         known = _tables.setdefault(result, {})
         if name not in known:
-            known[name] = SortedTable(getattr(result, name), CACHED_ROW_GROUPS.get(name, 1))
+            known[name] = SortedTable(result.table(name), CACHED_ROW_GROUPS.get(name, 1))
         return known[name]
+
+
+def sorted_groups(result: Result, groups: str) -> SortedTable:
+    """The table of the groups `groups`: "lambda", or the name of a program. Raises as `sorted_table` does."""
+    return sorted_table(result, result.groups_table(groups))
 
 
 class SortedTable:
@@ -198,37 +204,31 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Component:
-    """A component of the hierarchy: a connected component of the edges with λ ≥ k."""
+    """A component of the hierarchy: a connected component of the edges with λ ≥ k. Or one of the edges of level k or
+    more, of a program that finds groups: a connected k-core, or a community of level k.
+    """
 
     component: int
     """Its id. A DN-graph has the same id."""
     k: int
     parent: int | None
-    """The next larger group; None for a connected component of the graph."""
+    """The next larger group; None for the largest."""
     vertices: int
     edges: int
 
 
 @dataclass(frozen=True)
 class Group(Component):
-    """A component, and whether it is a DN-graph."""
+    """A component, whether it is a DN-graph, and which groups it belongs to."""
 
     dn_graph: bool
+    groups: str = LAMBDA
+    """The program that found it."""
 
     @property
     def density(self) -> float:
         """The share of the pairs of its vertices that are edges."""
         return 2 * self.edges / (self.vertices * (self.vertices - 1))
-
-
-@dataclass(frozen=True)
-class CoreGroup(Component):
-    """A row of `core_groups`: a connected k-core."""
-
-    density: float
-    """The share of the pairs of its vertices that are edges."""
-    is_leaf: bool
-    """Whether it contains no smaller group."""
 
 
 @dataclass(frozen=True)
@@ -247,12 +247,10 @@ class DNGraph:
     """The number that it keeps from night to night in a series; None in results of earlier releases."""
 
 
-Row = TypeVar("Row", Vertex, Component, CoreGroup, DNGraph)
-Nested = TypeVar("Nested", Component, CoreGroup)
+Row = TypeVar("Row", Vertex, Component, DNGraph)
 _TABLES: dict[type, str] = {
     Vertex: "vertices",
     Component: "hierarchy",
-    CoreGroup: "core_groups",
     DNGraph: "dn_graphs",
 }
 
@@ -276,14 +274,20 @@ def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     )
 
 
-def path_to_root(result: Result, component: int | None, kind: type[Nested]) -> Iterator[Nested]:
-    """A component, or a group of cores, and its ancestors, innermost first; empty for None.
+def find_component(result: Result, groups: str, id: int) -> Component | None:
+    """The group with the id `id` among `groups`, or None. Raises as `find` does."""
+    row = sorted_groups(result, groups).row(id)
+    return None if row is None else Component(*list(row.values())[: len(fields(Component))])
+
+
+def path_to_root(result: Result, component: int | None, groups: str = LAMBDA) -> Iterator[Component]:
+    """A group and its ancestors, innermost first; empty for None.
 
     Raises as `find` does, and InputError if a component is missing or has no smaller k than its child.
     """
-    inner: Nested | None = None
+    inner: Component | None = None
     while component is not None:
-        found = find(result, kind, component)
+        found = find_component(result, groups, component)
         if found is None:
             raise InputError(f"the result is damaged: {result.place}: there is no component {component}")
         if inner is not None and found.k >= inner.k:

@@ -24,7 +24,8 @@ from ...tasks.inputs.opening import error_reason
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.pointer import follow_pointer
 from ...tasks.storage.stores import store_errors
-from ..output.manifest import MANIFEST_NAME, Counts, Manifest, PlanRecord, read_manifest, run_of
+from ..output.manifest import MANIFEST_NAME, Counts, Manifest, PlanRecord, ProgramRecord, read_manifest, run_of
+from ..settings.declared_programs import LAMBDA, every_shipped
 from ..settings.setting_names import naming_keywords
 
 if TYPE_CHECKING:
@@ -109,7 +110,10 @@ def _stamp(place: Folder) -> str | None:
         return None
 
 
-TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances", "core_groups")
+TABLES = (
+    *("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances"),
+    *("core_groups", "community_groups"),
+)
 """Names of the tables of a result, which are folders."""
 
 _TRIES = 3
@@ -325,9 +329,40 @@ class Result:
 
         Raises UsageError if the run did not compute the program core_groups.
         """
-        if not any("core_groups/" in output.path for output in self.manifest.outputs):
-            raise UsageError(f"{self.place} has no table core_groups: run again with programs.run=core_groups")
-        return self._dataset("core_groups")
+        return self._dataset(self.groups_table("core_groups"))
+
+    @cached_property
+    @naming_keywords()
+    def community_groups(self) -> ResultTable:
+        """Communities of all levels of the program leiden, sorted by id, with the columns of `core_groups`. Communities
+        of level k are parts of those of level k - 1; level 0 has the connected components of the graph. A row is a set
+        of vertices that is a community at every level above the k of its parent, up to its own k. A vertex alone is in
+        none.
+
+        Raises UsageError if the run did not compute the program leiden.
+        """
+        return self._dataset(self.groups_table("leiden"))
+
+    def table(self, name: str) -> ResultTable:
+        """A table by its name, also one of groups of a program of the user. Raises UsageError as the property does."""
+        found: ResultTable = getattr(self, name) if name in TABLES else self._dataset(name)
+        return found
+
+    def groups_table(self, groups: str) -> str:
+        """The name of the table of groups of a program, or of λ ("lambda"). Raises UsageError if there is none."""
+        if groups == LAMBDA:
+            return "hierarchy"
+        return f"{self.groups_record(groups).group_column}s"
+
+    def groups_record(self, program: str) -> ProgramRecord:
+        """What the manifest says of a program that finds groups. Raises UsageError if the run did not compute it."""
+        for record in self.manifest.programs:
+            if record.name == program and record.group_column is not None:
+                return record
+        known = {name: own.group_column for name, own in every_shipped().items() if own.group_column is not None}
+        if program in known:
+            raise UsageError(f"{self.place} has no table {known[program]}s: run again with programs.run={program}")
+        raise UsageError(f"{program} finds no groups in {self.place}: name lambda, {' or '.join(known)}")
 
     @cached_property
     @naming_keywords()

@@ -169,7 +169,7 @@ def _with_tables(
     written = []
     if ran.pairs is not None:
         written += publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
-    if ran.groups is not None:
+    if ran.groups:
         written += publish_groups(engine, ran.groups, table_format(run))
     return replace(published, files=[*published.files, *written])
 

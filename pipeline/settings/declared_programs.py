@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...tasks.programs import EdgeProgram, Program, SourceProgram
+    from ...tasks.programs.program import Groups
 
     AnyKind: TypeAlias = type[Program] | type[SourceProgram] | type[EdgeProgram]
 
@@ -140,17 +141,22 @@ class DeclaredProgram:
         return bool(self.kind.edges) or self.kind.by_support
 
     @property
-    def group_ids(self) -> str | None:
-        """The array of the state that holds ids of groups, if the program fills the table of groups."""
-        groups: tuple[str, str] | None = getattr(self.kind, "groups", None)
-        return None if groups is None else groups[1]
+    def groups(self) -> Groups | None:
+        """The groups that it finds; None if it finds none."""
+        return getattr(self.kind, "groups", None)
+
+    @property
+    def group_column(self) -> str | None:
+        """The column of the table of vertices with the ids of innermost groups; None if it finds no groups."""
+        groups = self.groups
+        return None if groups is None else next(own.name for own in self.columns if own.state == groups.column)
 
     @property
     def runs_in_updates(self) -> bool:
         """Whether an update runs it in its own process, on one block: by supersteps, for columns of vertices alone."""
         from ...tasks.programs import Program
 
-        return issubclass(self.kind, Program) and not self.needs_lambda and self.group_ids is None
+        return issubclass(self.kind, Program) and not self.needs_lambda and self.groups is None
 
     def make(self, parameters: Mapping[str, Any]) -> Program | SourceProgram | EdgeProgram:
         """The program with its parameters. Vertices are dense numbers; those that are left out are 0, or none. Raises

@@ -33,7 +33,7 @@ from ..messages import Bundle, bundle, collect
 from ..partition import RangePartitioner
 from .block import Entries, GraphBlock, PairTable, build_block, build_whole_block, entries_of
 from .orders.calls import Calls
-from .program import Array, EdgeProgram, Program, Vertices, View
+from .program import Array, EdgeProgram, Program, Vertices, View, level_names
 from .running import ProgramOutcome
 
 
@@ -267,8 +267,18 @@ def collect_edge_columns(
 
     Raises ProgramError for an error of the program, and InternalError unless each larger end has its values.
     """
+    low, high = _ends(edges, degrees, found, parts)
+    return EdgeColumns(edges.bucket, Calls(program).of_edges(low, high, kernels.to_host(results.support)))
+
+
+def _ends(
+    edges: BucketEdges, degrees: BucketDegrees, found: BucketColumns, parts: Mapping[int, EndValues]
+) -> tuple[Vertices, Vertices]:
+    """[edges] both ends of each edge of a bucket. Raises InternalError unless each larger end has its values."""
     highs, degree = kernels.to_host(edges.highs), kernels.to_host(degrees.degree)
-    answers = _answers(edges, parts)
+    answers = [parts[b] for b in sorted(parts)]
+    if (answered := sum(map(len, answers))) != len(highs):
+        raise InternalError(f"bucket {edges.bucket} asked for the values of {len(highs)} vertices and got {answered}")
     of_low = {"number": np.arange(len(degree)) + edges.first, "degree": degree, **found.columns}
     of_high = {
         "number": highs.astype(np.int64),
@@ -278,34 +288,28 @@ def collect_edge_columns(
             for name, values in found.columns.items()
         },
     }
-    low, high = (
-        Vertices(arrays, edges.all_vertices, 0, kernels.to_host(rows))
-        for arrays, rows in ((of_low, edges.low), (of_high, edges.high))
-    )
-    return EdgeColumns(edges.bucket, Calls(program).of_edges(low, high, kernels.to_host(results.support)))
+    rows = (of_low, edges.low), (of_high, edges.high)
+    low, high = (Vertices(arrays, edges.all_vertices, 0, kernels.to_host(own)) for arrays, own in rows)
+    return low, high
 
 
-def _answers(edges: BucketEdges, parts: Mapping[int, EndValues]) -> list[EndValues]:
-    """The values of the bucket's larger ends, in their order. Raises InternalError unless each has its values."""
-    answers = [parts[b] for b in sorted(parts)]
-    if (found := sum(map(len, answers))) != len(edges.highs):
-        raise InternalError(
-            f"bucket {edges.bucket} asked for the values of {len(edges.highs)} vertices and got {found}"
-        )
-    return answers
-
-
-def collect_levels(name: str, edges: BucketEdges, found: BucketColumns, parts: Mapping[int, EndValues]) -> EdgeLevels:
-    """The level of each edge of a bucket: the smaller of the values `name` [vertices] of its ends."""
-    own = found.columns[name]
-    others = np.concatenate([own[:0], *(part.state[name] for part in _answers(edges, parts))])
-    level = np.minimum(own[kernels.to_host(edges.low)], others[kernels.to_host(edges.high)])
-    return EdgeLevels(np.asarray(level, like=edges.low))
+def collect_levels(
+    program: Program,
+    edges: BucketEdges,
+    degrees: BucketDegrees,
+    found: BucketColumns,
+    parts: Mapping[int, EndValues],
+) -> EdgeLevels:
+    """The level of each edge of a bucket, by the state of a program that has ended. Raises as `_ends` does."""
+    return EdgeLevels(np.asarray(program.levels(*_ends(edges, degrees, found, parts)), like=edges.low))
 
 
 def with_groups(named: NamedColumns, name: str, groups: BucketGroups) -> NamedColumns:
-    """The results of a program for a bucket, with its groups, and the innermost one of each vertex as column `name`."""
-    return replace(named, columns={**named.columns, name: groups.innermost}, groups=groups.components)
+    """The results of a program for a bucket, with its groups, and the innermost one of each vertex as column `name`,
+    without `Found.levels`.
+    """
+    kept = {own: values for own, values in named.columns.items() if own not in level_names(len(named.columns))}
+    return replace(named, columns={**kept, name: groups.innermost}, groups=groups.components)
 
 
 def with_edges(named: NamedColumns, edges: EdgeColumns) -> NamedColumns:

@@ -11,7 +11,7 @@ without one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...kernels.graph import InRows
 from ..errors import InternalError
-from ..verify.program_checks import CheckByArcs, CheckByEdges
+from ..verify.program_checks import CheckByArcs, CheckByEdges, CheckGroups
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
@@ -46,6 +46,19 @@ class Column:
     """
     missing: float | None = None
     """The value that is null in the table; None if none is. For the type `id` it is -1."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups that contain each other, found from levels of edges."""
+
+    column: str
+    """The array of the state that becomes the id of the innermost group of each vertex: an int64, -1 without edges. The
+    table of groups has the name of its published column, with an s."""
+    level: int | None = None
+    """The level of the groups that are listed where none is named; None for those that contain no smaller group."""
+    check: CheckGroups | None = None
+    """As `Program.check`, of the table."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +228,14 @@ class Found:
     """The total change in the last superstep."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the whole graph by name, as JSON values."""
+    levels: Sequence[Array] = ()
+    """For `Program.groups`: of each vertex an int32 at each level. In `Program.levels` vertices have them by the names
+    of `level_names`."""
+
+
+def level_names(levels: int) -> list[str]:
+    """The names of the arrays `Found.levels`."""
+    return [f"level_{k}" for k in range(1, levels + 1)]
 
 
 @dataclass(frozen=True)
@@ -334,11 +355,9 @@ class Program(ABC):
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """
 
-    groups: ClassVar[tuple[str, str] | None] = None
-    """For `core_groups`. Names of two arrays of the state: a level of each vertex, int32, and an int64 that is -1.
-
-    When the program has ended, the connected groups of the vertices with level k or more are found for each k. The
-    second array becomes the id of the innermost group of each vertex, -1 without edges, and the groups become a table.
+    groups: ClassVar[Groups | None] = None
+    """The groups that are found when the program has ended: for each k, what edges of level k or more connect, where
+    `levels` has the level of each edge. They become a table.
     """
 
     by_support: ClassVar[bool] = False
@@ -433,6 +452,10 @@ class Program(ABC):
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         """[edges] the columns `edges`, when the program has ended; see `EdgeProgram.of_edges`."""
         return {}
+
+    def levels(self, low: Vertices, high: Vertices) -> Array:
+        """[edges] the level of each edge, int32, at least 0, by the state of its ends; for `groups`."""
+        raise InternalError("a program with groups has levels of edges")
 
     def converged(self, moved: float) -> bool:
         """Whether the run ends after a superstep with the total change `moved`."""

@@ -30,7 +30,7 @@ from .orders.asynchronous import run_to_silence
 from .orders.calls import is_shipped, name_of
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, facts_of, run_in_step
-from .program import Array, Found, GraphProgram, OneBlockGraph, Program
+from .program import Array, Found, GraphProgram, OneBlockGraph, Program, level_names
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
@@ -80,9 +80,19 @@ def _run_on_graph(program: GraphProgram, block: GraphBlock, carrier: Carrier) ->
         raise OutOfRoom(f"{name_of(program)} needs all edges in the memory of one worker, which has no room for them")
     check_weights(program, here)
     found = program.at_once(_graph_of(here, here.rows))
-    state = dict(found.state)
+    levels = len(found.levels)
+    state = dict(found.state) | dict(zip(level_names(levels), found.levels, strict=True))
     return ProgramOutcome(
-        block.group, here.number, state, found.steps, True, found.moved, found.entries, bytes=0, facts=found.facts
+        block.group,
+        here.number,
+        state,
+        found.steps,
+        True,
+        found.moved,
+        found.entries,
+        bytes=0,
+        facts=found.facts,
+        levels=levels,
     )
 
 
@@ -157,6 +167,9 @@ class ProgramOutcome(SizedArrays):
 
     pending: Pending | None = None
     """What `run_program` needs to go on; None if the program has ended, or has to begin anew."""
+
+    levels: int = 0
+    """Number of the arrays of `Found.levels` in the state."""
 
     def __len__(self) -> int:
         return len(self.number)

@@ -38,7 +38,7 @@ _DN_GRAPHS = pa.schema(
         ("track", pa.int64()),
     ]
 )
-CORE_GROUPS = pa.schema(
+GROUPS_OF_PROGRAM = pa.schema(
     [
         ("id", pa.int64()),
         ("k", pa.int32()),
@@ -115,8 +115,10 @@ def write_groups(
     return [write_group_file(how, table, groups.bucket, slice(0, len(table))) for table in tables]
 
 
-def write_core_groups(how: TableOptions, bucket: int, groups: HierarchyRows) -> OutputFile:
-    """Write core_groups/part-N.parquet, as `Result` describes it: the groups whose least vertex is in the bucket."""
+def write_groups_of_program(how: TableOptions, table: str, bucket: int, groups: HierarchyRows) -> OutputFile:
+    """Write part-N.parquet of a table of groups, such as core_groups, as `Result` describes it: the groups whose least
+    vertex is in the bucket.
+    """
 
     def batches() -> Iterator[list[pa.Array]]:
         for rows in _row_groups(how, slice(0, len(groups))):
@@ -125,8 +127,8 @@ def write_core_groups(how: TableOptions, bucket: int, groups: HierarchyRows) -> 
             sizes = (pa.array(column) for column in (own.vertices, own.edges, density, own.is_leaf))
             yield [pa.array(own.id), pa.array(own.level), _or_null(own.parent), *sizes]
 
-    name = f"core_groups/part-{bucket:05d}.parquet"
-    return write_table(how.folder, name, CORE_GROUPS, 1, batches(), how.compression)
+    name = f"{table}/part-{bucket:05d}.parquet"
+    return write_table(how.folder, name, GROUPS_OF_PROGRAM, 1, batches(), how.compression)
 
 
 def write_group_file(how: TableOptions, table: GroupTable, number: int, rows: slice) -> OutputFile:

@@ -53,7 +53,7 @@ _HIERARCHY = {
     "vertices": pa.int64(),
     "edges": pa.int64(),
 }
-_CORE_GROUPS = {
+_GROUPS_OF_PROGRAM = {
     "id": pa.int64(),
     "k": pa.int32(),
     "parent": pa.int64(),
@@ -150,9 +150,14 @@ def groups_by_level(edges: EdgeTable, size: int) -> tuple[dict[str, NDArray[Any]
     return groups, np.append(number, -1)[home]
 
 
-def compare_groups(out: Folder, manifest: dict[str, Any], groups: dict[str, NDArray[Any]]) -> None:
-    """Compare core_groups/ with `groups`. Raises Flaw."""
-    _compare(_read(out, manifest, "core_groups", _CORE_GROUPS), groups, "id")
+def read_groups(out: Folder, manifest: dict[str, Any], table: str) -> dict[str, NDArray[Any]]:
+    """A table of groups of a program as arrays, with parent -1 for none. Raises Flaw."""
+    return _read(out, manifest, table, _GROUPS_OF_PROGRAM)
+
+
+def compare_groups(stored: dict[str, NDArray[Any]], groups: dict[str, NDArray[Any]]) -> None:
+    """Compare a table of groups with `groups`. Raises Flaw."""
+    _compare(stored, groups, "id")
 
 
 def _ids(components: dict[str, Int], highest: int, stored: Int) -> Int:

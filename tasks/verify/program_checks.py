@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..ids.display import parse_id
 from ..storage.folders import Folder
 from .arcs import Arcs, arcs_of
-from .groups import compare_groups, groups_by_level
+from .groups import compare_groups, groups_by_level, read_groups
 from .reading import Flaw, Int, positions, read_file, reject, table_files
 from .tables import EdgeTable, VertexTable, edge_at
 from .triangles import orient, triangles
@@ -41,6 +41,14 @@ class CheckByEdges:
 
     run: Callable[[EdgeTable, VertexTable, Record], None]
     """Raises Flaw."""
+
+
+@dataclass(frozen=True)
+class CheckGroups:
+    """A check of a table of groups, by the edges of the result."""
+
+    run: Callable[[Folder, dict[str, Any], EdgeTable, VertexTable], tuple[str, bool]]
+    """From the result and its manifest. Returns the detail of the check, and that it was made. Raises Flaw."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ def check_leiden(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
     reject(community < 0, lambda at: f"vertex {vertices.name(at)} has a community that is no vertex")
     inside = (community[arcs.source] == community[arcs.target]) & (weight > 0)
     _compare_ids(vertices, "community", _smallest_connected(arcs.source[inside], arcs.target[inside], size))
+    _check_one_community(vertices, community)
     degree = np.bincount(arcs.source, weight, minlength=size) + np.bincount(arcs.target, weight, minlength=size)
     total, within = weight.sum(), weight[inside].sum()
     if parameters["quality"] == "potts":
@@ -153,6 +162,21 @@ def check_leiden(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
     stored = record["facts"]["quality"]
     if not abs(found - stored) <= 1e-9 * max(1.0, abs(found)):
         raise Flaw(f"the quality of the communities is {found}, not {stored}")
+
+
+def _check_one_community(vertices: VertexTable, community: Int) -> None:
+    """Check that the innermost group of a vertex that is not alone in its community has no vertex of another one."""
+    group = vertices.added["community_group"].fill_null(-1).to_numpy()
+    together = np.flatnonzero(np.bincount(community, minlength=len(community))[community] > 1)
+    _, first, of_group = np.unique(group[together], return_index=True, return_inverse=True)
+    other = community[together] != community[together][first][of_group]
+
+    def message(at: int) -> str:
+        return (
+            f"vertex {vertices.name(together[at])} has the community_group {group[together[at]]} of another community"
+        )
+
+    reject(other | (group[together] < 0), message)
 
 
 def check_coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -202,8 +226,52 @@ def check_core_groups(
 ) -> tuple[str, bool]:
     """Compare core_groups/ with the groups computed from core numbers. Raises Flaw."""
     groups, _ = _core_groups(edges, vertices)
-    compare_groups(out, manifest, groups)
+    compare_groups(read_groups(out, manifest, "core_groups"), groups)
     return f"{len(groups['id']):,} groups computed again", True
+
+
+def check_community_groups(
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable
+) -> tuple[str, bool]:
+    """Check that the rows of community_groups/ are what their edges connect, that they contain each other as their
+    parents say, and that those of level 1 are the communities. Raises Flaw.
+    """
+    stored, size = read_groups(out, manifest, "community_groups"), len(vertices.ids)
+    innermost = _rows_of(stored["id"], vertices.added["community_group"].fill_null(-1).to_numpy(), "community_group")
+    level, home = np.zeros(len(edges.source), np.int32), np.full(size, -1)
+    for home in _homes_by_level(stored, innermost):
+        level += (home[edges.source] == home[edges.target]) & (home[edges.source] >= 0)
+    groups, homes = groups_by_level(replace(edges, low=level), size)
+    compare_groups(stored, groups)
+    own = np.where(innermost >= 0, np.append(stored["id"], -1)[innermost], -1)
+    reject(own != homes, lambda at: f"vertex {vertices.name(at)}: community_group is {homes[at]}, not {own[at]}")
+    number, smallest = np.arange(size), np.full(len(stored["id"]) + 1, size)
+    np.minimum.at(smallest, home, number)
+    _compare_ids(vertices, "community", np.where(home >= 0, smallest[home], number))
+    return f"{len(groups['id']):,} groups found again from their members", True
+
+
+def _homes_by_level(stored: Mapping[str, Int], innermost: Int) -> Iterator[Int]:
+    """The group of each vertex at each level from the last to 1, as a row of the table, -1 for none. `innermost` has
+    the row of the smallest group of each vertex. Raises Flaw.
+    """
+    k, up = np.append(stored["k"], -1), np.append(_rows_of(stored["id"], stored["parent"], "parent"), -1)
+    reject((k[up] >= k)[:-1], lambda at: f"group {stored['id'][at]} has a parent of no smaller k")
+    home = innermost
+    for level in range(int(k.max()), 0, -1):
+        while (rises := k[up[home]] >= level).any():
+            home = np.where(rises, up[home], home)
+        yield np.where(k[home] >= level, home, -1)
+
+
+def _rows_of(ids: Int, wanted: Int, name: str) -> Int:
+    """The positions of ids of groups in `ids`, which ascend; -1 for -1. Raises Flaw for others."""
+    order = np.argsort(ids, kind="stable")
+    at = np.minimum(np.searchsorted(ids[order], wanted), max(0, len(ids) - 1))
+    found = order[at] if len(ids) else np.full(len(wanted), -1)
+    absent = (wanted >= 0) & (ids[found] != wanted) if len(ids) else wanted >= 0
+    reject(absent, lambda at: f"{name} {wanted[at]} is not the id of a group")
+    return np.where(wanted < 0, -1, found)
 
 
 def check_clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:

@@ -24,7 +24,6 @@ from .input import check_input, edges_of_input, live_files
 from .program_checks import (
     CheckByArcs,
     CheckByEdges,
-    check_core_groups,
     check_distance_table,
     has_distance_table,
     of_record,
@@ -213,8 +212,14 @@ def _check_programs(
     checklist.run("programs", lambda: check_programs(manifest, edges, vertices, arcs()))
     if any(has_distance_table(record) for record in manifest["programs"]):
         checklist.run("distances", lambda: check_distance_table(folder, manifest, edges, vertices, arcs()))
-    if any(record["name"] == "core_groups" and record["converged"] for record in manifest["programs"]):
-        checklist.run("core_groups", lambda: check_core_groups(folder, manifest, edges, vertices))
+    from ..programs.shipped import shipped_class  # loads the kernels of programs, which no check uses
+
+    for record in manifest["programs"]:
+        kind = shipped_class(record["name"])
+        groups = getattr(kind, "groups", None)
+        if groups is not None and groups.check is not None and record["converged"]:
+            table, check = f"{record['group_column']}s", groups.check
+            checklist.run(table, partial(check.run, folder, manifest, edges, vertices))
 
 
 def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:

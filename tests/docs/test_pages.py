@@ -21,7 +21,7 @@ from edgemill.pipeline import cli
 from edgemill.pipeline.settings.declared_programs import every_shipped
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
-from edgemill.tasks.publish.dense_tables import CORE_GROUPS
+from edgemill.tasks.publish.dense_tables import GROUPS_OF_PROGRAM
 from edgemill.tasks.publish.writing import EDGE_VALUE_COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -121,14 +121,15 @@ def test_the_table_of_settings_is_complete() -> None:
 def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -> None:
     out, ids = rerun[1] / "out" / "facebook", ("src", "dst")
     page, about = (DOCS / "outputs.md").read_text(encoding="utf-8").split("## Files\n")
-    listed = {}
+    listed: dict[str, list[tuple[str, str]]] = {}
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         columns = re.findall(r"^\| (?:`(\w+)`|the input's \w+ column) \| (\w+) \|", section, flags=re.MULTILINE)
-        listed[section.split("`")[1]] = columns
+        listed |= dict.fromkeys(re.findall(r"`(\w+)`", section.splitlines()[0]), columns)
     tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
     assert listed.pop("attributes") == [("id", "id")]  # see tests/pipeline/frames/test_attributes.py
     assert listed.pop("distances") == [("source", "id"), ("target", "id"), ("distance", "int32")]  # on request
-    assert listed.pop("core_groups") == [(field.name, str(field.type)) for field in CORE_GROUPS]  # on request
+    for name in ("core_groups", "community_groups"):  # on request
+        assert listed.pop(name) == [(field.name, str(field.type)) for field in GROUPS_OF_PROGRAM]
     assert tables.keys() == listed.keys()
     for name, schema in tables.items():
         found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...verify.program_checks import CheckByEdges, check_cores
-from ..program import Array, Column, State, Vertices
+import numpy as np
+
+from ...verify.program_checks import CheckByEdges, CheckGroups, check_core_groups, check_cores
+from ..program import Array, Column, Groups, State, Vertices
 from .coreness import Coreness
 
 
@@ -37,9 +39,14 @@ class CoreGroups(Coreness):
         ),
     }
     check = CheckByEdges(check_cores)
-    groups = ("core", "group")
+    groups = Groups("group", check=CheckGroups(check_core_groups))
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """The degree is the first bound; groups are found in the end."""
         state, sends = super().start(v)
         return {**state, "group": v.full(-1, "int64")}, sends
+
+    def levels(self, low: Vertices, high: Vertices) -> Array:
+        """The smaller core number of both ends."""
+        found: Array = np.minimum(low.core, high.core)
+        return found

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runs
-from edgemill.pipeline import Result, UsageError, core_groups_of, core_members, mine
+from edgemill.pipeline import Result, UsageError, member_ids, mine
+from edgemill.pipeline import groups_of as groups_around
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.stages import limits
 from edgemill.tasks.verify import program_checks
@@ -211,19 +212,22 @@ def test_the_group_of_several_vertices(tmp_path: Path) -> None:
         found = mine(write(graph, tmp_path / "rows.parquet"), out, **how)
         for vertices in ([92], [92, 93], [92, 110, 0], [105, 3], [0, 130]):
             around = sorted((k, part) for k, part in expected(graph) if part >= set(vertices))[::-1]
-            told = core_groups_of(found, vertices)
-            assert [(own.k, frozenset(core_members(found, own).to_pylist())) for own in told] == around
-            assert core_groups_of(found, vertices, 1) == told[:1]
-            ended = call("of", str(out), *map(str, vertices), "--cores", "--json")
+            told = groups_around(found, vertices, groups="core_groups")
+            assert [(own.k, frozenset(member_ids(found, own).to_pylist())) for own in told] == around
+            assert groups_around(found, vertices, 1, "core_groups") == told[:1]
+            ended = call("of", str(out), *map(str, vertices), "--groups", "core_groups", "--json")
             assert [json.loads(line) for line in ended.stdout.splitlines()] == [asdict(own) for own in told]
-    shown = call("of", str(out), "92", "93", "--cores", "-n", "1").output
-    best = core_groups_of(found, [92, 93], 1)[0]
+    shown = call("of", str(out), "92", "93", "--groups", "core_groups", "-n", "1").output
+    best = groups_around(found, [92, 93], 1, "core_groups")[0]
     assert shown.splitlines()[-1].split()[:4] == [
         str(size) for size in (best.component, best.k, best.vertices, best.edges)
     ]
-    assert "no path connects them" in call("of", str(out), "0", "130", "--cores").output
-    assert call("of", str(out), "92", "--cores", "--level", "2").exit_code == 2
+    assert "no path connects them" in call("of", str(out), "0", "130", "--groups", "core_groups").output
+    at = call("of", str(out), "92", "--groups", "core_groups", "--level", "2", "--json").stdout
+    assert json.loads(at) == asdict(
+        next(own for own in groups_around(found, 92, groups="core_groups")[::-1] if own.k >= 2)
+    )
     alone: dict[str, Any] = HOW | {"programs": ("lambda",)}
     plain = mine(write(graph, tmp_path / "rows.parquet"), tmp_path / "plain", **alone)
-    ended = call("of", plain.place.url, "92", "--cores")
+    ended = call("of", plain.place.url, "92", "--groups", "core_groups")
     assert ended.exit_code == 2 and "has no table core_groups" in ended.output

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import edgemill
-from edgemill.pipeline import Result, mine
+import runs
+from edgemill.pipeline import (
+    Result,
+    UsageError,
+    find_group,
+    group_at,
+    groups_of,
+    member_ids,
+    members_of,
+    mine,
+    top,
+)
+from edgemill.pipeline.queries.groups import with_members
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Entries, cut_blocks, run_blocks, run_in_one_block
 from edgemill.tasks.programs.shipped.leiden import Leiden
 from edgemill.tasks.shards import MemoryCarrier
+from edgemill.tasks.verify import program_checks
+from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
+from examples import examples
+from in_process import call
 
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "programs": ("leiden",)}
 
@@ -61,6 +80,78 @@ def test_planted_communities(tmp_path: Path) -> None:
     verify(str(tmp_path / "out"))
 
 
+def levels_of(result: Result) -> dict[int, set[frozenset[int]]]:
+    """The groups of each level by the table, whose sizes and parents are checked on the way."""
+    rows = {row["id"]: row for row in result.community_groups.to_table().to_pylist()}
+    members: dict[int, set[int]] = {group: set() for group in rows}
+    for row in result.vertices.to_table().to_pylist():
+        group = row["community_group"]
+        while group is not None:
+            members[group].add(row["id"])
+            group = rows[group]["parent"]
+    assert all(row["vertices"] == len(members[group]) > 1 for group, row in rows.items())
+    outer = {group: -1 if row["parent"] is None else rows[row["parent"]]["k"] for group, row in rows.items()}
+    assert all(outer[group] < row["k"] for group, row in rows.items())
+    return {
+        k: {frozenset(members[group]) for group, row in rows.items() if outer[group] < k <= row["k"]}
+        for k in range(max((row["k"] for row in rows.values()), default=0) + 1)
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=120), st.booleans())
+@settings(max_examples=examples(15), deadline=None)
+def test_levels_of_any_graph(
+    tmp_path_factory: pytest.TempPathFactory, ends: list[tuple[int, int]], directed: bool
+) -> None:
+    """Communities of each level are connected and nested, those of level 1 are the communities, and those of level 0
+    the components. Order of rows and buckets change nothing.
+    """
+    made = nx.Graph((u, v) for u, v in ends if u != v)
+    folder, how = tmp_path_factory.mktemp("drawn"), HOW | {"directed": directed}
+    result = mine(runs.write_rows(folder / "rows.parquet", ends), folder / "out", **how)
+    levels = levels_of(result)
+    alone = made.number_of_edges() == 0
+    assert levels[0] == ({frozenset(part) for part in nx.connected_components(made)} if not alone else set())
+    if 1 in levels:
+        assert levels[1] == {frozenset(own) for own in communities(result) if len(own) > 1}
+    for k, groups in levels.items():
+        assert all(nx.is_connected(made.subgraph(own)) for own in groups)
+        assert k == 0 or all(any(own <= outer for outer in levels[k - 1]) for own in groups)
+    split = how | {"partitions": 3, "ingest": {"rows_per_block": 7}}
+    again = mine(runs.write_rows(folder / "back.parquet", ends[::-1]), folder / "again", **split)
+    for table in ("vertices", "community_groups"):
+        assert getattr(again, table).to_table().equals(getattr(result, table).to_table())
+    assert all(check.ok for check in verify(str(folder / "out"), str(folder / "rows.parquet")).checks)
+
+
+def test_wrong_groups_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = mine(table(graph()), tmp_path / "out", **HOW | {"programs": ("lambda", "leiden")})
+    assert facts(found)["levels"] > 1
+    manifest = verify_tables.read_manifest(found.place)
+    vertices = verify_tables.read_vertices(found.place, manifest)
+    edges = verify_tables.read_edges(found.place, "src", "dst", vertices, manifest)
+    program_checks.check_community_groups(found.place, manifest, edges, vertices)
+    community, group = vertices.added["community"].to_pylist(), vertices.added["community_group"].to_pylist()
+    moved = {
+        "community": ([20 if value == 0 else value for value in community], "has the community 20"),
+        "community_group": ([group[0], *group[:-1]], "rows of id|says"),
+    }
+    for name, (values, flaw) in moved.items():
+        other = replace(vertices, added={**vertices.added, name: pa.chunked_array([values], pa.int64())})
+        with pytest.raises(Flaw, match=flaw):
+            program_checks.check_community_groups(found.place, manifest, edges, other)
+    stored = pq.read_table(tmp_path / "out/community_groups")
+    for name in ("k", "parent", "edges"):
+        values = [value if value is None or at != 2 else value + 1 for at, value in enumerate(stored[name].to_pylist())]
+        if name == "parent":
+            values = [values[0]] * len(values)
+        at = stored.schema.get_field_index(name)
+        changed = stored.set_column(at, stored.schema.field(at), pa.array(values, stored.schema.field(at).type))
+        monkeypatch.setattr("edgemill.tasks.verify.groups.read_table", lambda *_, changed=changed, **__: changed)
+        with pytest.raises(Flaw):
+            program_checks.check_community_groups(found.place, manifest, edges, vertices)
+
+
 @pytest.mark.parametrize(
     "how", [{"partitions": 3, "ingest": {"rows_per_block": 90}}, {"programs": ("lambda", "leiden")}]
 )
@@ -74,12 +165,12 @@ def test_one_of_two_workers_has_all_edges(tmp_path: Path, monkeypatch: pytest.Mo
     from edgemill.pipeline.stages import limits
 
     monkeypatch.setattr(limits, "LEAST_ENTRIES", 10)
-    settings = HOW | {
+    how = HOW | {
         "programs": ("components", "leiden", "coreness"),
         "workers": 2,
         "cluster": {"threads_per_worker": 1},
     }
-    result = mine(table(graph()), tmp_path / "out", **settings)
+    result = mine(table(graph()), tmp_path / "out", **how)
     assert [program.groups for program in result.manifest.programs] == [2, 1, 2]
     assert communities(result) == communities(mine(table(graph()), tmp_path / "one", **HOW))
 
@@ -94,8 +185,8 @@ def test_weights_and_directions(tmp_path: Path, directed: bool, quality: str) ->
         rows = pa.concat_tables([rows, back])
     pq.write_table(rows, tmp_path / "rows.parquet")
     how = {"weighted": True, "quality": quality, "resolution": 1.5, "iterations": 9}
-    settings = HOW | {"directed": directed, "weight_column": "weight", "leiden": how}
-    result = mine(tmp_path / "rows.parquet", tmp_path / "out", **settings)
+    chosen = HOW | {"directed": directed, "weight_column": "weight", "leiden": how}
+    result = mine(tmp_path / "rows.parquet", tmp_path / "out", **chosen)
     summed = nx.Graph()
     for u, v, w in zip(*(rows[name].to_pylist() for name in ("src", "dst", "weight")), strict=True):
         summed.add_edge(u, v, weight=w + summed.get_edge_data(u, v, {"weight": 0})["weight"])
@@ -119,8 +210,8 @@ def test_tiny_and_huge_weights(tmp_path: Path, quality: str, power: int) -> None
         rows = rows.set_column(2, "weight", pa.array(rows["weight"].to_numpy() * factor))
         pq.write_table(rows, tmp_path / f"{factor}.parquet")
         how = {"weighted": True, "quality": quality, "resolution": factor if quality == "potts" else 1.0}
-        settings = HOW | {"weight_column": "weight", "leiden": how}
-        result = mine(tmp_path / f"{factor}.parquet", tmp_path / f"out{factor}", **settings)
+        chosen = HOW | {"weight_column": "weight", "leiden": how}
+        result = mine(tmp_path / f"{factor}.parquet", tmp_path / f"out{factor}", **chosen)
         verify(str(tmp_path / f"out{factor}"), str(tmp_path / f"{factor}.parquet"))
         found.append((communities(result), facts(result)["quality"] / (factor if quality == "potts" else 1)))
     assert found[0][0] == found[1][0] and found[0][1] == pytest.approx(found[1][1])
@@ -129,7 +220,6 @@ def test_tiny_and_huge_weights(tmp_path: Path, quality: str, power: int) -> None
 def test_wrong_communities_are_found(tmp_path: Path) -> None:
     """A vertex in the community of another, and another quality."""
     result = mine(table(graph()), tmp_path / "out", **HOW | {"programs": ("lambda", "leiden")})
-    from edgemill.tasks.verify import program_checks
     from edgemill.tasks.verify.arcs import Arcs
     from edgemill.tasks.verify.tables import VertexTable
 
@@ -159,6 +249,70 @@ def test_from_python() -> None:
     frame = table(graph()).to_pandas()
     found = edgemill.leiden(frame, resolution=1.0).to_pandas()
     assert set(found.columns) >= {"id", "community"} and found["community"].nunique() == 7
+
+
+@pytest.mark.parametrize("programs", [("leiden",), ("lambda", "leiden")])
+def test_queries(tmp_path: Path, programs: tuple[str, ...]) -> None:
+    """`top`, `of`, `members`, `subgraph` and `diff` from Python and the command line, with and without λ."""
+    out = str(tmp_path / "out")
+    result = mine(table(graph()), out, **HOW | {"programs": programs})
+    levels, made = levels_of(result), graph()
+    rows = top(result, groups="leiden").to_pylist()
+    assert sorted(row["vertices"] for row in rows) == sorted(map(len, levels[1]))
+    assert [row["vertices"] for row in rows] == sorted((row["vertices"] for row in rows), reverse=True)
+    densest = top(result, by="density", groups="leiden", level=0, count=1).to_pylist()[0]
+    assert (densest["vertices"], densest["density"]) == (2, 1.0)
+    for k, groups in levels.items():
+        listed = list(
+            with_members(result, top(result, count=999, groups="leiden", level=k).to_pylist(), None, "leiden", k)
+        )
+        assert {frozenset(row["members"]) for row in listed} == groups
+    told = call("top", out, "--groups", "leiden", "--members", "2", "--json")
+    first = json.loads(told.stdout.splitlines()[0])
+    assert first["id"] == rows[0]["id"] and len(first["members"]) == 2 and first["members"][0] % 20 == 0
+    assert str(rows[0]["id"]) in call("top", out, "--groups", "leiden").output
+    around = groups_of(result, [3, 5], groups="leiden")
+    assert [frozenset(member_ids(result, own).to_pylist()) for own in around][-1] in levels[0]
+    community = group_at(result, 3, 1, "leiden")
+    assert community is not None and community in around
+    assert set(member_ids(result, community).to_pylist()) == set(range(20))
+    ended = call("of", out, "3", "--groups", "leiden", "--level", "1", "--json")
+    assert json.loads(ended.stdout) == asdict(community)
+    assert find_group(result, community.component, "leiden") == community
+    members = members_of(result, community).to_pylist()
+    assert len(members) == 20 and all(own["degree"] == made.degree(own["id"]) for own in members)
+    ended = call("members", out, str(community.component), "--groups", "leiden", "--limit", "3", "--json")
+    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [own["id"] for own in members[:3]]
+    assert call("members", out, str(community.component), "--groups", "leiden").exit_code == 0
+    ended = call("subgraph", out, "--component", str(community.component), "--groups", "leiden")
+    if "lambda" not in programs:
+        assert ended.exit_code == 2 and "no table edges" in ended.output
+    else:
+        inside = made.subgraph(range(20))
+        assert len(ended.stdout.splitlines()) == 1 + inside.number_of_edges()
+        assert [own["degree_inside"] for own in members] == sorted((d for _, d in inside.degree()), reverse=True)
+    made.remove_edges_from([(u, v) for u, v in made.edges() if u < 20 <= v < 40])
+    made.add_edges_from((u, v) for u in range(20) for v in range(20, 40))
+    later = mine(table(made), tmp_path / "later", **HOW | {"programs": programs})
+    fates = edgemill.diff(result, later).program_groups["leiden"]
+    assert (fates.continued, fates.merged, fates.born, fates.died) == (5, 1, 0, 0)
+    assert edgemill.diff(result, result).program_groups["leiden"].continued == 7
+    shown = call("diff", out, str(tmp_path / "later"))
+    assert "groups of leiden" in shown.output, shown.output
+
+
+def test_groups_that_are_not_there(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    result = mine(table(graph()), out, **HOW | {"programs": ("lambda", "components")})
+    for name, why in (("leiden", "run again with"), ("components", "components finds no groups")):
+        with pytest.raises(UsageError, match=why):
+            groups_of(result, 3, groups=name)
+        ended = call("top", out, "--groups", name)
+        assert ended.exit_code == 2 and why in ended.output
+    for command in (["members", out, "--track", "1"], ["subgraph", out, "--dn-graph", "1"]):
+        ended = call(*command, "--groups", "leiden")
+        assert ended.exit_code == 2 and "DN-graph" in ended.output
+    assert call("top", out, "--level", "1").exit_code == 2
 
 
 def edges_of(made: nx.Graph) -> Entries:
