@@ -7,18 +7,23 @@ Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected
 
 where w(C) is the weight of the edges inside, and S(C) the sum of the sizes of the vertices. For modularity (Reichardt,
 Bornholdt, 2006) a size is the weight of a vertex's edges, and the resolution is divided by the weight of all edges
-times two; for the constant Potts model (Traag, Van Dooren, Nesterov, 2011) a size is 1.
+times two; for the constant Potts model (Traag, Van Dooren, Nesterov, 2011) a size is 1. For directed modularity
+(Leicht, Newman, "Community structure in directed networks", Physical Review Letters 100, 2008) a vertex has two sizes,
+the weights of its out-edges and of its in-edges, and in place of S(C)² / 2 is the product of their sums. The resolution
+is divided by the weight of all edges then.
 
 Vertices move in rounds. A hash puts each vertex into one of CLASSES classes. The vertices of a class choose where to
 move at the same time, from the same state, and then all move. Weights are integers, so that sums do not depend on the
-order. Where the paper merges a vertex at random, the refinement takes the best merger.
+order. Where the paper merges a vertex at random, the refinement takes the best merger. Vertices of the last level of an
+iteration move until no move of a single one, to the group of a neighbour or to be alone, makes the groups better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,7 +50,10 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True)
 class Weighted:
-    """A graph with weights, and sizes of its vertices. Each edge is in the rows of both ends; no edge is a loop."""
+    """A graph with weights, and sizes of its vertices. Each edge is in the rows of both ends; no edge is a loop.
+
+    Edges of a directed graph in both directions are one, whose weight is the sum.
+    """
 
     offsets: LongArray
     """[vertices + 1] The row of a vertex is the entries offsets[v] … offsets[v + 1] - 1."""
@@ -54,7 +62,7 @@ class Weighted:
     weight: LongArray
     """[entries] positive"""
     size: LongArray
-    """[vertices]"""
+    """[vertices], or of a directed graph [2 * vertices]: the sizes for out-edges, then those for in-edges."""
 
     def __post_init__(self) -> None:
         """Arrays of workers may be read-only, and Numba would compile kernels for both kinds."""
@@ -64,7 +72,14 @@ class Weighted:
             object.__setattr__(self, name, frozen)
 
     def __len__(self) -> int:
-        return len(self.size)
+        return len(self.offsets) - 1
+
+    def digest(self) -> str:
+        """A hash of the vertices and edges."""
+        found = hashlib.blake2b(digest_size=16)
+        for values in (self.offsets, self.neighbour, self.weight, self.size):
+            found.update(values.data)
+        return found.hexdigest()
 
     @property
     def total(self) -> int:
@@ -91,6 +106,22 @@ def _by_class(vertices, round_number):
         ordered[at[c]] = v
         at[c] += 1
     return ordered, starts
+
+
+@cached_njit(inline="always")
+def _expected(size, v, total, group, inside, vertices):
+    """The product of the sizes of a vertex and a group, which is what connects them at random, for resolution 1.
+
+    `size` is that of `vertices` vertices, `total` that of groups. The vertex itself is left out of the group if it is
+    `inside`.
+    """
+    if size.size == vertices:
+        return np.float64(size[v]) * np.float64(total[group] - size[v] * inside)
+    half = total.size // 2
+    out_edges, in_edges = size[v], size[vertices + v]
+    return np.float64(out_edges) * np.float64(total[half + group] - in_edges * inside) + np.float64(
+        in_edges
+    ) * np.float64(total[group] - out_edges * inside)
 
 
 @cached_njit
@@ -127,15 +158,19 @@ def _add_row(neighbour, weight, start, stop, group, without, keys, sums, places,
 
 @cached_njit(parallel=True)
 def _choose(offsets, neighbour, weight, size, group, total, count, chosen, resolution, keys, sums, places, target):
-    """The group that each chosen vertex moves to: that of the largest gain, of several the one of smallest number."""
-    threads = keys.shape[0]
+    """The group that each chosen vertex moves to: that of the largest gain, of several the one of smallest number.
+
+    Groups have numbers below twice that of vertices. A vertex to be alone moves to the group of its own number, or that
+    and the number of vertices, of which one must have no vertex.
+    """
+    threads, vertices = keys.shape[0], offsets.size - 1
     blocks = (chosen.size + BLOCK - 1) // BLOCK
     for t in prange(threads):
         own_keys, own_sums, own_places = keys[t], sums[t], places[t]
         for block in range(t, blocks, threads):
             for i in range(block * BLOCK, min((block + 1) * BLOCK, chosen.size)):
                 v = chosen[i]
-                own, k = group[v], size[v]
+                own = group[v]
                 start, stop = offsets[v], offsets[v + 1]
                 mask = _mask(stop - start, own_keys.size)
                 found = _add_row(
@@ -150,24 +185,31 @@ def _choose(offsets, neighbour, weight, size, group, total, count, chosen, resol
                     if key == own:
                         inside = links
                         continue
-                    gain = links - resolution * k * total[key]
+                    gain = links - resolution * _expected(size, v, total, key, False, vertices)
                     if gain > most or (gain == most and key < best):
                         best, most = key, gain
-                stays = inside - resolution * k * (total[own] - k)
+                stays = inside - resolution * _expected(size, v, total, own, True, vertices)
                 if most <= stays or (count[own] == 1 and count[best] == 1 and best > own):
                     best = own
+                if max(most, stays) < 0:
+                    alone = v if count[v] == 0 else vertices + v
+                    best = alone if count[alone] == 0 else best
                 target[i] = best
 
 
 @cached_njit(parallel=True)
 def _move(size, group, total, count, chosen, before, target, active):
     """Move the chosen vertices from their groups `before` to their targets."""
+    vertices, half = group.size, total.size // 2
     for i in prange(chosen.size):
         v, to = chosen[i], target[i]
         active[v] = False
         if to != before[i]:
             fetch_add(total, before[i], -size[v])
             fetch_add(total, to, size[v])
+            if size.size > vertices:
+                fetch_add(total, half + before[i], -size[vertices + v])
+                fetch_add(total, half + to, size[vertices + v])
             fetch_add(count, before[i], np.int64(-1))
             fetch_add(count, to, np.int64(1))
             group[v] = to
@@ -211,6 +253,7 @@ def _merge(
     places,
     next_group,
     part,
+    is_joined,
     sizes,
     outside,
 ):
@@ -219,6 +262,7 @@ def _merge(
     As in the paper, only vertices and parts that are well connected to the rest of their group are merged. `sizes` and
     `outside` are, of each part, its size and the weight of its edges to the rest of the group.
     """
+    vertices = group.size
     for t in prange(keys.shape[0]):
         own_keys, own_sums, own_places = keys[t], sums[t], places[t]
         while True:
@@ -227,8 +271,11 @@ def _merge(
                 break
             for i in range(starts[g], starts[g + 1]):
                 v = members[i]
-                whole, k = total[group[v]], size[v]
-                if part[v] != v or sizes[v] != k or outside[v] < resolution * k * (whole - k):
+                if (
+                    part[v] != v
+                    or is_joined[v]
+                    or outside[v] < resolution * _expected(size, v, total, group[v], True, vertices)
+                ):
                     continue
                 start, stop = offsets[v], offsets[v + 1]
                 mask = _mask(stop - start, own_keys.size)
@@ -240,21 +287,26 @@ def _merge(
                     slot = own_places[j]
                     key, own = own_keys[slot], own_sums[slot]
                     own_keys[slot] = -1
-                    if group[key] != group[v] or outside[key] < resolution * sizes[key] * (whole - sizes[key]):
+                    if group[key] != group[v] or outside[key] < resolution * _expected(
+                        sizes, key, total, group[v], True, vertices
+                    ):
                         continue
-                    gain = own - resolution * k * sizes[key]
+                    gain = own - resolution * _expected(size, v, sizes, key, False, vertices)
                     if gain > most or (gain == most and best != v and key < best):
                         best, most, links = key, gain, own
                 if best != v:
                     part[v] = best
-                    sizes[best] += k
+                    is_joined[best] = True
+                    sizes[best] += size[v]
+                    if size.size > vertices:
+                        sizes[vertices + best] += size[vertices + v]
                     outside[best] += outside[v] - 2 * links
 
 
 @cached_njit
 def _numbered(part):
     """Number the parts in the order of their first vertices. Returns the number of each vertex's part, and of parts."""
-    number = np.full(part.size, -1, np.int32)
+    number = np.full(2 * part.size, -1, np.int32)
     found, count = np.empty_like(part), 0
     for v in range(part.size):
         if number[part[v]] < 0:
@@ -328,10 +380,10 @@ def _threads_for(vertices: int) -> AbstractContextManager[int]:
     return kernel_threads(max(1, min(threads_now(), vertices // FEWEST)))
 
 
-def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> LongArray:
-    """Move vertices between groups, which changes `group`, until none gains. Returns the total size of each group."""
-    total = _sums(group, len(graph), graph.size)
-    count = np.bincount(group, minlength=len(graph))
+def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> None:
+    """Move vertices between groups, which changes `group`, until none gains whose neighbours moved."""
+    total = _sizes(graph, group, 2 * len(graph))
+    count = np.bincount(group, minlength=2 * len(graph))
     active = np.ones(len(graph), np.bool_)
     rows = graph.offsets, graph.neighbour, graph.weight, graph.size
     for number in range(MOST_ROUNDS):
@@ -347,20 +399,31 @@ def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tabl
             moved += int(np.count_nonzero(before != target))
         if not moved:
             break
-    return total
 
 
-def _parted(
-    graph: Weighted, group: IntArray, total: LongArray, resolution: float, tables: _Tables
-) -> tuple[IntArray, int]:
+def _settled(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> tuple[IntArray, bool]:
+    """Connected groups that no move of a single vertex makes better, and whether it took at most MOST_ROUNDS."""
+    found = _connected(graph.offsets, graph.neighbour, group)
+    for _ in range(MOST_ROUNDS):
+        moved = found.copy()
+        _move_all(graph, moved, resolution, tables)
+        if np.array_equal(moved, found):
+            return found, True
+        found = _connected(graph.offsets, graph.neighbour, moved)
+    return found, False
+
+
+def _parted(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> tuple[IntArray, int]:
     """The part of each vertex within its group, and the number of parts."""
+    group, groups = _numbered(group)
+    total = _sizes(graph, group, groups)
     order, _ = _by_class(np.arange(len(graph), dtype=np.int32), MOST_ROUNDS)
-    members, starts = _members(*_numbered(group), order)
+    members, starts = _members(group, groups, order)
     part, outside = np.arange(len(graph), dtype=np.int32), np.empty(len(graph), np.int64)
     rows = graph.offsets, graph.neighbour, graph.weight
     _weigh(*rows, group, outside)
     same = *rows, graph.size, group, total, members, starts, resolution
-    _merge(*same, *tables, np.zeros(1, np.int64), part, graph.size.copy(), outside)
+    _merge(*same, *tables, np.zeros(1, np.int64), part, np.zeros(len(graph), np.bool_), graph.size.copy(), outside)
     return _numbered(part)
 
 
@@ -375,14 +438,27 @@ def _joined(graph: Weighted, part: IntArray, parts: int) -> Weighted:
     np.cumsum(rows, out=rows)
     neighbour, weight = np.empty(rows[-1], np.int32), np.empty(rows[-1], np.int64)
     _join(*same, neighbour, weight, True)
-    return Weighted(rows, neighbour, weight, _sums(part, parts, graph.size))
+    return Weighted(rows, neighbour, weight, _sizes(graph, part, parts))
+
+
+@cached_njit(parallel=True)
+def _add(group, values, sums):
+    """Add the value of each vertex to that of its group."""
+    for v in prange(group.size):
+        fetch_add(sums, group[v], values[v])
 
 
 def _sums(group: IntArray, groups: int, values: LongArray) -> LongArray:
     """The sum of the values of each group."""
     sums = np.zeros(groups, np.int64)
-    np.add.at(sums, group, values)
+    _add(group, values, sums)
     return sums
+
+
+def _sizes(graph: Weighted, group: IntArray, groups: int) -> LongArray:
+    """The sizes of groups, [groups], or of a directed graph [2 * groups]."""
+    own = graph.size.reshape(-1, len(graph)) if len(graph) else graph.size[:0].reshape(1, 0)
+    return np.concatenate([_sums(group, groups, values) for values in own])
 
 
 @cached_njit
@@ -424,11 +500,11 @@ def _cut(offsets, neighbour, weight, group):
 
 
 @cached_njit
-def _squares(values):
-    """The sum of squares, added in order, so that no library chooses the order."""
+def _products(values, others):
+    """The sum of products, added in order, so that no library chooses the order."""
     found = 0.0
-    for value in values:
-        found += np.float64(value) * np.float64(value)
+    for at in range(values.size):
+        found += np.float64(values[at]) * np.float64(others[at])
     return found
 
 
@@ -439,26 +515,55 @@ def quality(graph: Weighted, group: IntArray, resolution: float) -> float:
 
 def _lost(graph: Weighted, group: IntArray, resolution: float) -> float:
     """What groups have less of quality than the weight of all edges."""
-    squares = _squares(_sums(group, len(graph), graph.size))
-    return float(_cut(graph.offsets, graph.neighbour, graph.weight, group)) / 2 + resolution * float(squares) / 2
+    sizes = _sizes(graph, group, len(graph))
+    pairs = _products(sizes[: len(graph)], sizes[-len(graph) :]) if len(graph) else 0.0
+    if len(graph.size) == len(graph):
+        pairs /= 2
+    return float(_cut(graph.offsets, graph.neighbour, graph.weight, group)) / 2 + resolution * float(pairs)
 
 
-def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) -> Iterator[tuple[Partition, float]]:
+class Partition(NamedTuple):
+    """Groups of the vertices of a graph, and how they were merged."""
+
+    group: IntArray
+    """[vertices] groups, numbered by their first vertices. Each is connected."""
+    parts: tuple[IntArray, ...]
+    """[levels, vertices] the parts of each level, the largest first: those of the first level are parts of groups, and
+    those of each next level are parts of them. Each is connected. The first are the vertices of the last level.
+    """
+    is_settled: bool
+    """Whether no move of a single one of these to the group of a neighbour, or to be alone, makes the groups better."""
+
+    @property
+    def levels(self) -> tuple[IntArray, ...]:
+        """The groups, and the parts of each level."""
+        return self.group, *self.parts
+
+
+def _iterate(
+    graph: Weighted, group: IntArray, resolution: float, each: bool, moves: bool = True
+) -> Iterator[tuple[Partition, float]]:
     """One iteration of the algorithm from `group`: the groups after its last level, or after `each` level.
 
-    Groups are connected. With what they have less of quality than the weight of all edges.
+    Groups are connected. With what they have less of quality than the weight of all edges. Without `moves` they are
+    those of `group`, which must be connected.
     """
     level, of_vertex = graph, np.arange(len(graph), dtype=np.int32)
     before: tuple[IntArray, ...] = ()
     while True:
         tables = _Tables.of(int(np.diff(level.offsets).max()))
-        total = _move_all(level, group, resolution, tables)
+        if moves:
+            _move_all(level, group, resolution, tables)
         with _threads_for(len(level)):
-            part, parts = _parted(level, group, total, resolution, tables)
-        if each or parts == len(level):
+            part, parts = _parted(level, group, resolution, tables)
+        is_last = parts == len(level)
+        if each or is_last:
+            settled = False
+            if is_last and moves:
+                group, settled = _settled(level, group, resolution, tables)
             found = _connected(level.offsets, level.neighbour, group)
-            yield Partition(_numbered(found[of_vertex])[0], before), _lost(level, found, resolution)
-        if parts == len(level):
+            yield Partition(_numbered(found[of_vertex])[0], before, settled), _lost(level, found, resolution)
+        if is_last:
             return
         first = np.empty(parts, np.int32)
         first[part[::-1]] = np.arange(len(level), dtype=np.int32)[::-1]
@@ -469,48 +574,42 @@ def _iterate(graph: Weighted, group: IntArray, resolution: float, each: bool) ->
         before = of_vertex, *before
 
 
-class Partition(NamedTuple):
-    """Groups of the vertices of a graph, and how they were merged."""
-
-    group: IntArray
-    """[vertices] groups, numbered by their first vertices. Each is connected."""
-    parts: tuple[IntArray, ...]
-    """[levels, vertices] the parts of each level, the largest first: those of the first level are parts of groups, and
-    those of each next level are parts of them. Each is connected.
-    """
-
-    @property
-    def levels(self) -> tuple[IntArray, ...]:
-        """The groups, and the parts of each level that differ from those of the level before."""
-        found = [self.group]
-        for part in self.parts:
-            if part.max(initial=-1) > found[-1].max(initial=-1):
-                found.append(part)
-        return tuple(found)
-
-
 def leiden(graph: Weighted, resolution: float, iterations: int | None = None, each: bool = False) -> Iterator[IntArray]:
-    """The groups of `partitions`."""
-    return (found.group for found in partitions(graph, resolution, iterations, each))
+    """The groups of `partitions`, from single vertices."""
+    return (found.group for found in partitions(graph, resolution, iterations, each=each))
 
 
 def partitions(
-    graph: Weighted, resolution: float, iterations: int | None = None, each: bool = False
+    graph: Weighted,
+    resolution: float,
+    iterations: int | None = None,
+    start: IntArray | None = None,
+    each: bool = False,
 ) -> Iterator[Partition]:
     """Better and better groups: of each vertex, int32, numbered by their first vertices, and connected.
 
     One for each iteration, or with `each` for each level of an iteration, in which vertices move once. Ends after
     `iterations`, or after one that finds nothing better. Nothing, if each vertex by itself is best.
+
+    With `start` [vertices], int32 from 0 to their number, these groups without what is not connected are the first, and
+    the iterations begin with them.
     """
     best = np.arange(len(graph), dtype=np.int32)
+    if start is not None and len(graph):
+        best = _connected(graph.offsets, graph.neighbour, start)
     least = _lost(graph, best, resolution) if len(graph) else 0.0
     is_better, done = len(graph) > 0, 0
+    if start is not None and len(graph):
+        ((first, _),) = _iterate(graph, best.copy(), resolution, False, moves=False)
+        yield first
     while is_better and (iterations is None or done < iterations):
         is_better, done = False, done + 1
         for found, lost in _iterate(graph, best.copy(), resolution, each):
             if lost < least:
                 best, least, is_better = found.group, lost, True
                 yield found
+            elif start is not None and np.array_equal(found.group, first.group):
+                yield found  # which tells whether they are settled
 
 
 EXACT_BITS = 52
@@ -537,14 +636,41 @@ def graph_of_rows(rows: InRows, potts: bool) -> tuple[Weighted, float]:
     """
     offsets, neighbour = rows.offsets, rows.source
     whole, one = (np.ones(len(rows), np.int64), 1.0) if rows.weight is None else whole_weights(rows.weight)
-    kept = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(whole > 0, out=kept[1:])
-    if kept[-1] < len(rows):
-        neighbour, whole, offsets = neighbour[whole > 0], whole[whole > 0], kept[offsets]
     summed = np.zeros(len(whole) + 1, np.int64)
     np.cumsum(whole, out=summed[1:])
     size = np.ones(len(offsets) - 1, np.int64) if potts else np.diff(summed[offsets])
-    return Weighted(offsets, neighbour, whole, size), one if potts else 1 / max(1, int(size.sum()))
+    graph = _without_zeros(offsets, neighbour, whole, size)
+    return graph, one if potts else 1 / max(1, int(size.sum()))
+
+
+def directed_graph_of_rows(rows: InRows, transposed: Callable[[InRows], InRows]) -> tuple[Weighted, float]:
+    """The graph of rows that have the in-edges of each vertex, and the resolution that stands for 1 in directed
+    modularity. `transposed` gives rows that have the out-edges. Edges of weight 0 are left out.
+    """
+    whole = np.ones(len(rows), np.int64) if rows.weight is None else whole_weights(rows.weight)[0]
+    into = replace(rows, weight=whole.astype(np.float64))  # exact: of at most EXACT_BITS bits
+    ways = transposed(into), into
+    vertices = len(rows.offsets) - 1
+    offsets = ways[0].offsets + ways[1].offsets
+    neighbour, weight = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int64)
+    sizes = []
+    for own, before in zip(ways, (np.zeros(vertices, np.int64), np.diff(ways[0].offsets)), strict=True):
+        lengths = np.diff(own.offsets)
+        at = np.arange(len(own)) + np.repeat(offsets[:-1] + before - own.offsets[:-1], lengths)
+        neighbour[at], weight[at] = own.source, own.weights.astype(np.int64)
+        summed = np.zeros(len(own) + 1, np.int64)
+        np.cumsum(own.weights.astype(np.int64), out=summed[1:])
+        sizes.append(np.diff(summed[own.offsets]))
+    graph = _without_zeros(offsets, neighbour, weight, np.concatenate(sizes))
+    return graph, 1 / max(1, int(sizes[0].sum()))
+
+
+def _without_zeros(offsets: LongArray, neighbour: IntArray, weight: LongArray, size: LongArray) -> Weighted:
+    kept = np.zeros(len(weight) + 1, np.int64)
+    np.cumsum(weight > 0, out=kept[1:])
+    if kept[-1] < len(weight):
+        neighbour, weight, offsets = neighbour[weight > 0], weight[weight > 0], kept[offsets]
+    return Weighted(offsets, neighbour, weight, size)
 
 
 def graph_for_modularity(

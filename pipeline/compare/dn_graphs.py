@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.tracks import Fates
-from ..queries.listed_groups import listed_groups
+from ..results.listed_groups import listed_groups
 from ..results.result import Result
 from .edges import aligned_blocks, change_of, sorted_batches
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads
+from ...tasks.device import MemorySpace
 from ...tasks.ids import identity
 from ...tasks.ids.id_types import to_internal
+from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.inputs.sources import Source
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import GraphBlock, Program, ProgramOutcome, delivery, run_blocks
@@ -33,11 +36,15 @@ from ..settings.declared_programs import DeclaredProgram
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
+from .earlier_groups import begins_with, groups_before
 from .making import TOLD, program_of, record_of
+from .results import add_groups
 from .vertices import find_vertices
 
 Values = dict[str, NDArray[Any]]
 """Arrays of a program's state by name, for all vertices."""
+GroupTables: TypeAlias = dict[str, list[delivery.NamedColumns]]
+"""[1] the groups of programs, by the name of their table."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +91,11 @@ def run_on_one_block(
     source: Source,
     ids: identity.Ids,
     buckets: Buckets,
+    degrees: Callable[[], BucketDegrees],
     earlier: EarlierPrograms,
-) -> tuple[list[TableColumn], list[ProgramRecord]]:
-    """The columns of all requested programs for the vertices `ids` of a graph, and how each of them ran. `buckets` have
-    its edges, with directions and weights if the source has any.
+) -> tuple[list[TableColumn], GroupTables, list[ProgramRecord]]:
+    """The columns of all requested programs for the vertices `ids` of a graph, their groups, and how each of them ran.
+    `buckets` have its edges, with directions and weights if the source has any, and `degrees` computes their degrees.
 
     Raises InputError and UsageError for vertices of the settings that the graph does not have.
     """
@@ -95,6 +103,7 @@ def run_on_one_block(
     numbers = find_vertices(engine, settings, source, buckets)
     columns: list[TableColumn] = []
     records: list[ProgramRecord] = []
+    tables: GroupTables = {}
     blocks = _Blocks(source, buckets, len(ids))
     with events.stage("programs", len(wanted)) as stage, kernel_threads(threads):
         for name, declared in wanted.items():
@@ -106,6 +115,9 @@ def run_on_one_block(
             if ran is None:
                 warm_program(program, directed=source.directed, weighted=source.weights is not None)
                 begin = None if before is None else _beginning(program, earlier.change, before)
+                base = begins_with(earlier.result, declared, program, settings, source.id_type)
+                if base is not None:
+                    begin = groups_before(base, name, buckets.ids)
                 (outcome,) = run_blocks(
                     program,
                     [blocks.of(program)],
@@ -116,15 +128,20 @@ def run_on_one_block(
                     before=[begin],
                 )
                 ran = _Ran(outcome, "nothing" if begin is None else "earlier")
+            if program.groups is not None and declared.group_column is not None:
+                own = [delivery.BucketColumns(0, ran.outcome.state)], [delivery.NamedColumns(0, {}, ids[:0])]
+                (named,) = add_groups(engine, buckets, [degrees()], program, MemorySpace.HOST, *own)
+                tables[f"{declared.group_column}s"] = [named]
+                ran = replace(ran, outcome=replace(ran.outcome, state=ran.outcome.state | dict(named.columns)))
             for column in declared.columns:
                 values = ran.outcome.state[column.state].astype(KINDS[program.state[column.state]], copy=False)
-                named = ids if column.kind == "id" else None
-                columns.append(TableColumn(column.name, column.type(source.id_type), values, named, column.missing))
+                of_ids = ids if column.kind == "id" else None
+                columns.append(TableColumn(column.name, column.type(source.id_type), values, of_ids, column.missing))
             record = record_of(declared, settings, time.perf_counter() - began, [ran.outcome], begun=ran.begun)
             records.append(record)
             events.emit("program", **record.model_dump(include=TOLD))
             stage.task_done()
-    return columns, records
+    return columns, tables, records
 
 
 class _Blocks:

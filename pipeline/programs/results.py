@@ -32,12 +32,13 @@ from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids
 from ...tasks.publish.dense_tables import write_groups_of_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableOptions
-from ..cluster.engine import Engine, Future
+from ..cluster.engine import Engine
 from ..settings.declared_programs import ProgramColumn
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.extracting import KnownLambda, find_components
 from ..stages.ingesting import Buckets
+from ..stages.task_engine import Future, TaskEngine
 
 Supports: TypeAlias = Sequence[Future]
 """[buckets] BucketResults"""
@@ -75,7 +76,7 @@ def add_edge_columns(
 
 
 def add_groups(
-    engine: Engine,
+    engine: TaskEngine,
     buckets: Buckets,
     degrees: Sequence[Future],
     program: Program,
@@ -101,7 +102,7 @@ def add_groups(
     return added
 
 
-def publish_groups(engine: Engine, tables: Mapping[str, Sequence[Future]], how: TableOptions) -> list[OutputFile]:
+def publish_groups(engine: TaskEngine, tables: Mapping[str, Sequence[Future]], how: TableOptions) -> list[OutputFile]:
     """Write tables of groups, a file for each bucket. `tables` by name: [buckets] NamedColumns with groups."""
     tasks = [(how, table, b, own) for table, named in tables.items() for b, own in enumerate(named)]
     written = engine.map("write-groups", _write_groups, tasks)

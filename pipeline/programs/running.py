@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import getitem
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,12 +47,14 @@ from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter, leave_pool
 from ..events import Events, Stage
 from ..output.manifest import ProgramRecord
+from ..results.result import Result
 from ..settings.declared_programs import DeclaredProgram, ProgramColumn, check_importable
 from ..settings.models import Settings
 from ..stages.exchange import exchange, forward, send
 from ..stages.ingesting import Buckets
 from ..stages.layout import Layout
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
+from .earlier_groups import begins_with, groups_before
 from .making import TOLD, identity_of, program_of, record_of, topology_limit
 from .results import Supports, add_edge_columns, add_groups, add_pairs, columns_of_edges, no_columns, table_program
 from .saving import Finished, KeptPrograms, Paused
@@ -116,20 +118,21 @@ def run_programs(
     degrees: Sequence[Future],
     kept: KeptPrograms,
     supports: Supports | None = None,
+    earlier: Result | None = None,
 ) -> ProgramResults:
     """Run the requested programs, one after the other, except those in `kept`. `degrees` [buckets] are BucketDegrees.
-    Programs with columns of edges, or by support, need `supports`.
+    Programs with columns of edges, or by support, need `supports`. Some begin with their groups in an `earlier` result.
 
     Raises StateLost if a worker is lost with its block.
     """
     wanted = settings.requested_programs
     numbers = find_vertices(engine, settings, source, buckets)
-    runs = _Runs(engine, events, settings, source, buckets, degrees, kept, supports)
+    runs = _Runs(engine, events, settings, source, buckets, degrees, kept, supports, earlier)
     done: list[Finished] = []
     columns = [[(column, column.type(source.id_type)) for column in own.columns] for own in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
         for name, declared in wanted.items():
-            finished = kept.finished(name, identity_of(name, settings)) or runs.run(name, declared, numbers)
+            finished = kept.finished(name, runs.identity(name, declared)) or runs.run(name, declared, numbers)
             done.append(finished)
             _tell(events, stage, finished.record)
         tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
@@ -157,6 +160,8 @@ class _Runs:
     degrees: Sequence[Future]
     kept: KeptPrograms
     supports: Supports | None
+    earlier: Result | None
+    """The result with whose groups programs begin."""
     home: RangePartitioner | None = None
     """The ranges of ids of the blocks."""
     graph: GraphBlocks | None = None
@@ -170,13 +175,23 @@ class _Runs:
             record = record_of(declared, self.settings, time.perf_counter() - started)
         else:
             named, record = self._run_on_blocks(name, declared, program)
-        return self.kept.finish(name, identity_of(name, self.settings), named, record)
+        return self.kept.finish(name, self.identity(name, declared), named, record)
+
+    def identity(self, name: str, declared: DeclaredProgram) -> dict[str, Any]:
+        """What the results of a program depend on, beside the graph."""
+        before = self._begins_with(declared, program_of(name, self.settings))
+        return identity_of(name, self.settings) | ({} if before is None else {"the earlier run": before.manifest.run})
+
+    def _begins_with(self, declared: DeclaredProgram, program: AnyProgram | EdgeProgram) -> Result | None:
+        return begins_with(self.earlier, declared, program, self.settings, self.source.id_type)
 
     def _run_on_blocks(
         self, name: str, declared: DeclaredProgram, program: AnyProgram
     ) -> tuple[list[Future], ProgramRecord]:
-        graph = self._graph_for(program)
-        ran = _run_to_end(self.engine, self.events, graph, name, program, self.settings, self.kept)
+        graph, earlier, before = self._graph_for(program), self._begins_with(declared, program), None
+        if earlier is not None:
+            before = self.engine.map("groups-before", groups_before, [(earlier, name, self.buckets.ids)])
+        ran = _run_to_end(self.engine, self.events, graph, name, program, self.settings, self.kept, before)
         types = {column.state: KINDS[program.state[column.state]] for column in declared.columns}
         types |= dict.fromkeys(level_names(ran.figures[0].levels), "int32")
         ids = [column.state for column in declared.columns if column.kind == "id"]
@@ -190,7 +205,8 @@ class _Runs:
             named = add_groups(self.engine, self.buckets, self.degrees, program, space, found, named)
         if isinstance(program, SourceProgram) and program.table:
             named = add_pairs(self.engine, self.buckets, ran.states, named)
-        return named, record_of(declared, self.settings, ran.seconds, ran.figures, ran.carrier)
+        begun = "nothing" if before is None else "earlier"
+        return named, record_of(declared, self.settings, ran.seconds, ran.figures, ran.carrier, begun=begun)
 
     def _with_edges(self, program: Program | EdgeProgram, found: list[Future], ids: Sequence[str]) -> list[Future]:
         """The columns of a program with those of edges; `ids` are columns that are ids of vertices."""
@@ -259,8 +275,10 @@ def _run_to_end(
     program: AnyProgram,
     settings: Settings,
     kept: KeptPrograms,
+    begin: list[Future] | None = None,
 ) -> _Ran:
-    """Run a program until it ends or reaches a limit of the settings, and save it whenever a checkpoint is due.
+    """Run a program until it ends or reaches a limit of the settings, and save it whenever a checkpoint is due. A
+    program that is not paused begins with `begin` [groups], if given.
 
     Raises InternalError if groups have received more or less than they were sent.
     """
@@ -268,7 +286,7 @@ def _run_to_end(
     most_steps, most_seconds = settings.programs.max_supersteps, settings.programs.max_seconds
     goes_on = isinstance(program, Program) and can_pause(program, settings.programs.order)
     paused = kept.paused(name, parameters, len(graph.blocks)) if goes_on else None
-    states, step, before = (None, 0, 0.0) if paused is None else (paused.states, paused.supersteps, paused.seconds)
+    states, step, before = (begin, 0, 0.0) if paused is None else (paused.states, paused.supersteps, paused.seconds)
     stuck = False
     while True:
         left = None if most_seconds is None else max(0.0, most_seconds - (time.perf_counter() - started))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...tasks.errors import InputError, UsageError
 from ...tasks.ids.display import display_id
 from ..messages.wording import shown
+from ..results.listed_groups import ListedGroups, listed_groups
 from ..results.lookup import (
     AnyId,
     Component,
@@ -38,7 +39,6 @@ from ..settings.declared_programs import LAMBDA
 from ..settings.setting_names import naming_keywords
 from .attributes import attributes_of, json_value, label_column, labels_of
 from .group_edges import GroupEdges
-from .listed_groups import ListedGroups, listed_groups
 from .program_columns import top_edges, top_vertices
 
 Order = Literal["lambda", "size", "density"] | str

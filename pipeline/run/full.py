@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...kernels.runtime.device import releasing_pool
 from ...tasks.attributes import AttributeSource
 from ...tasks.device import MemorySpace
-from ...tasks.errors import StateLost
+from ...tasks.errors import EdgemillError, StateLost, StoreLost
 from ...tasks.graph import PartitionCounts, count_triangles
 from ...tasks.ids.order import MANY
 from ...tasks.inputs.sources import Source
@@ -41,6 +41,7 @@ from ..plan.plan import Plan
 from ..programs.saving import KeptPrograms
 from ..programs.vertices import find_vertices
 from ..report.report import import_early
+from ..results.result import Result
 from ..stages import ingesting, partitioning
 from ..stages.attributes import join_attributes, read_isolated, with_attributes
 from ..stages.ingesting import Buckets, RowCounts
@@ -200,6 +201,12 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> MadeTables
         run.call.reads(found.before)
         return found
 
+    @cache
+    def earlier() -> Result | None:
+        found = _earlier(run)
+        run.call.reads(found)
+        return found
+
     events = run.events
     how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}
     holding = run.engine.for_tasks(max(1, len(graph.subgraphs))).for_partitions()
@@ -211,7 +218,7 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> MadeTables
     exchanges, saves, attempts = -1, 0, 0
     while True:
         try:
-            return make_tables(run, graph, progress, programs, lineage)
+            return make_tables(run, graph, progress, programs, lineage, earlier)
         except StateLost as error:
             # Peeling makes no exchanges, so only its checkpoints show progress.
             now = progress.saves + programs.progress
@@ -221,6 +228,21 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> MadeTables
                 raise
             events.emit("rolled_back", **events.reached)
             error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures
+
+
+def _earlier(run: RunContext) -> Result | None:
+    """The earlier result that the call names, or that of the night before; None if there is none, or it is damaged."""
+    night = run.call.night
+    before = None if night is None else night.previous()
+    place = _base(run) or (None if before is None else before.place)
+    if place is None:
+        return None
+    try:
+        return Result(place)
+    except StoreLost:
+        raise
+    except EdgemillError:
+        return None
 
 
 def _base(run: RunContext) -> Folder | None:

@@ -36,6 +36,7 @@ from ..output.manifest import (
     versions,
 )
 from ..plan.plan import Plan
+from ..results.result import Result
 from ..stages.extracting import Groups, KnownLambda, extract
 from ..stages.publishing import (
     EarlyEdges,
@@ -68,12 +69,18 @@ class MadeTables:
 
 
 def make_tables(
-    run: RunContext, graph: Graph, progress: BoundingCheckpoint, kept: KeptPrograms, lineage: Callable[[], Lineage]
+    run: RunContext,
+    graph: Graph,
+    progress: BoundingCheckpoint,
+    kept: KeptPrograms,
+    lineage: Callable[[], Lineage],
+    earlier: Callable[[], Result | None],
 ) -> MadeTables:
     """Find λ and the values that depend on it, run the programs, and write all tables.
 
     `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs may take
-    tracks. Raises StateLost if a worker is lost together with state that is not in a checkpoint.
+    tracks, and `earlier` the one with whose groups programs may begin. Raises StateLost if a worker is lost together
+    with state that is not in a checkpoint.
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
@@ -83,7 +90,7 @@ def make_tables(
     if run.settings.programs.vertex_programs:
         from ..programs.running import run_programs
 
-        ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports)
+        ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports, earlier())
     if known is None:
         assert ran is not None  # the settings name a program
         return MadeTables(_publish_programs(run, engine, graph, ran))

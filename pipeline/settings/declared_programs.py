@@ -153,10 +153,10 @@ class DeclaredProgram:
 
     @property
     def runs_in_updates(self) -> bool:
-        """Whether an update runs it in its own process, on one block: by supersteps, for columns of vertices alone."""
+        """Whether an update runs it in its own process, on one block, for columns and groups of vertices alone."""
         from ...tasks.programs import Program
 
-        return issubclass(self.kind, Program) and not self.needs_lambda and self.groups is None
+        return issubclass(self.kind, Program) and not self.needs_lambda
 
     def make(self, parameters: Mapping[str, Any]) -> Program | SourceProgram | EdgeProgram:
         """The program with its parameters. Vertices are dense numbers; those that are left out are 0, or none. Raises

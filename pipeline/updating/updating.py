@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
-from ...tasks.publish.writing import TableOptions
+from ...tasks.publish.writing import OutputFile, TableOptions
 from ...tasks.update.arcs import EdgeArcs
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
@@ -28,6 +29,9 @@ from .groups import EarlierTables, find_groups, vertex_values
 from .result_manifest import UpdateFiles, UpdateOutcome, manifest_of
 from .tables import EarlierFiles, OneBucket, publish_edges, publish_tables
 from .unchanged import lineage_to
+
+if TYPE_CHECKING:
+    from ..programs.one_block import GroupTables
 
 
 def update(call: Call, source: Source, begun: Begun) -> Manifest:
@@ -78,7 +82,7 @@ def _publish(
     with ThreadPoolExecutor(1) as beside:
         edges = beside.submit(publish_edges, engine, one, how, earlier)
         groups, forest = find_groups(engine, events, engine.threads, start, tables, found, graph)
-        columns, programs = _run_programs(call, engine, source, start, graph, one)
+        columns, tables_of_groups, programs = _run_programs(call, engine, source, start, graph, one)
         state = State(graph, found.order, forest, _arcs(source, start))
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         with events.stage("publish", 0):
@@ -89,23 +93,32 @@ def _publish(
             published, kept = publish_tables(
                 engine, one, own, triangles, tracks, values, how, earlier, edges.result(), columns
             )
+            files = [*published.files, *_write_groups(engine, tables_of_groups, how)]
             kept_state.result()
-    made = UpdateFiles(published.files, kept, published.summaries[0], groups.record, tracked.record)
+    made = UpdateFiles(files, kept, published.summaries[0], groups.record, tracked.record)
     went = UpdateOutcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went, programs)
 
 
 def _run_programs(
     call: Call, engine: ThreadedEngine, source: Source, start: Start, graph: NumberedGraph, one: OneBucket
-) -> tuple[list[TableColumn], list[ProgramRecord]]:
+) -> tuple[list[TableColumn], GroupTables, list[ProgramRecord]]:
     if not call.settings.programs.vertex_programs:
-        return [], []
+        return [], {}, []
     from ..programs.one_block import EarlierPrograms, run_on_one_block  # loads the kernels of programs
 
     earlier = EarlierPrograms(start.base, start.change)
     assert start.arcs is not None or not (source.directed or source.weights is not None)
     buckets = one.buckets if start.arcs is None else replace(one.buckets, edges=start.arcs.edges)
-    return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, earlier)
+    return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, one.degrees, earlier)
+
+
+def _write_groups(engine: ThreadedEngine, tables: GroupTables, how: TableOptions) -> list[OutputFile]:
+    if not tables:
+        return []
+    from ..programs.results import publish_groups
+
+    return publish_groups(engine, tables, how)
 
 
 def _arcs(source: Source, start: Start) -> EdgeArcs | None:

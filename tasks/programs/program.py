@@ -179,6 +179,18 @@ class EdgeFacts:
 
 
 @dataclass(frozen=True)
+class GroupsBefore:
+    """The groups that a program found in an earlier result, for the vertices of a graph."""
+
+    of_vertex: Array
+    """[vertices] the group of each vertex at level 1, int64; -1 for a vertex that the earlier result does not have."""
+    levels: tuple[Array, ...]
+    """[levels, vertices] the groups at each level, int32 from 0 to the number of vertices; such a vertex is alone."""
+    facts: Mapping[str, Any]
+    """The facts of the program in the earlier result."""
+
+
+@dataclass(frozen=True)
 class OneBlockGraph:
     """All edges of a graph, in one block on a CPU, or for a program that is `at_once_on_gpus` also on a GPU."""
 
@@ -192,6 +204,8 @@ class OneBlockGraph:
     """Whether both are the same."""
     facts: Callable[[], EdgeFacts]
     """Samples the edges."""
+    before: GroupsBefore | None = None
+    """For a program that `begins_with_groups`, if there is an earlier result of it."""
 
     @property
     def _has_all(self) -> bool:
@@ -488,6 +502,11 @@ class GraphProgram(Program):
 
     combine = "min"
     view = "both"
+
+    @property
+    def begins_with_groups(self) -> bool:
+        """Whether it begins with its groups in an earlier result."""
+        return False
 
     @abstractmethod
     def at_once(self, graph: OneBlockGraph) -> Found:

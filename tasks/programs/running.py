@@ -30,7 +30,7 @@ from .orders.asynchronous import run_to_silence
 from .orders.calls import is_shipped, name_of
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, facts_of, run_in_step
-from .program import Array, Found, GraphProgram, OneBlockGraph, Program, level_names
+from .program import Array, Found, GraphProgram, GroupsBefore, OneBlockGraph, Program, level_names
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
@@ -72,14 +72,19 @@ def _graph_of(block: GraphBlock, rows: InRows) -> OneBlockGraph:
     return OneBlockGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block))
 
 
-def _run_on_graph(program: GraphProgram, block: GraphBlock, carrier: Carrier) -> ProgramOutcome:
+def _run_on_graph(
+    program: GraphProgram, block: GraphBlock, carrier: Carrier, before: ProgramOutcome | None
+) -> ProgramOutcome:
     if carrier.groups > 1:
         raise InternalError(f"{name_of(program)} needs one block, and there are {carrier.groups}")
     here = block.placed(MemorySpace.HOST)
     if isinstance(here.rows, ChunkedRows):
         raise OutOfRoom(f"{name_of(program)} needs all edges in the memory of one worker, which has no room for them")
     check_weights(program, here)
-    found = program.at_once(_graph_of(here, here.rows))
+    graph = _graph_of(here, here.rows)
+    if before is not None:
+        graph = replace(graph, before=_groups_before(before))
+    found = program.at_once(graph)
     levels = len(found.levels)
     state = dict(found.state) | dict(zip(level_names(levels), found.levels, strict=True))
     return ProgramOutcome(
@@ -94,6 +99,13 @@ def _run_on_graph(program: GraphProgram, block: GraphBlock, carrier: Carrier) ->
         facts=found.facts,
         levels=levels,
     )
+
+
+def _groups_before(outcome: ProgramOutcome) -> GroupsBefore:
+    levels = [outcome.state[name] for name in level_names(outcome.levels)]
+    alone = np.arange(len(outcome)) + 1 + max((int(own.max(initial=0)) for own in levels), default=0)
+    numbered = (np.unique(np.where(own < 0, alone, own), return_inverse=True)[1] for own in levels)
+    return GroupsBefore(levels[0], tuple(own.astype(np.int32) for own in numbered), outcome.facts)
 
 
 Order: TypeAlias = Literal["auto", "synchronous", "asynchronous"]
@@ -211,7 +223,7 @@ def run_program(
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier), ExitStack() as stack:
         if isinstance(program, GraphProgram):
-            return _run_on_graph(program, block, carrier)
+            return _run_on_graph(program, block, carrier, before)
         if program.alternates:
             block = block.placed(MemorySpace.HOST)
         else:

@@ -47,8 +47,10 @@ class CheckByEdges:
 class CheckGroups:
     """A check of a table of groups, by the edges of the result."""
 
-    run: Callable[[Folder, dict[str, Any], EdgeTable, VertexTable], tuple[str, bool]]
-    """From the result and its manifest. Returns the detail of the check, and that it was made. Raises Flaw."""
+    run: Callable[[Folder, dict[str, Any], EdgeTable, VertexTable, Arcs | None], tuple[str, bool]]
+    """From the result and its manifest; the last are the edges with the directions and weights that the program used,
+    None if they are not known. Returns the detail of the check, and that it was made. Raises Flaw.
+    """
 
 
 @dataclass(frozen=True)
@@ -143,25 +145,89 @@ def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -
 
 def check_leiden(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Communities are connected and have the id of their smallest vertex, and their quality is that of the record."""
-    parameters, size = record["parameters"], len(vertices.ids)
-    weight = np.ones(len(arcs.source)) if not parameters["weighted"] or arcs.weight is None else arcs.weight
-    weight = weight if arcs.directed else weight / 2
+    size, weight = len(vertices.ids), _weights(arcs, record)
     community = positions(vertices.added["community"], vertices.ids)
     reject(community < 0, lambda at: f"vertex {vertices.name(at)} has a community that is no vertex")
     inside = (community[arcs.source] == community[arcs.target]) & (weight > 0)
     _compare_ids(vertices, "community", _smallest_connected(arcs.source[inside], arcs.target[inside], size))
     _check_one_community(vertices, community)
-    degree = np.bincount(arcs.source, weight, minlength=size) + np.bincount(arcs.target, weight, minlength=size)
-    total, within = weight.sum(), weight[inside].sum()
-    if parameters["quality"] == "potts":
-        pairs = (np.bincount(community, minlength=size).astype(np.float64) ** 2).sum()
-        found = within - parameters["resolution"] * pairs / 2
-    else:
-        shares = np.bincount(community, degree, minlength=size) / max(2 * total, 1e-300)
-        found = within / total - parameters["resolution"] * (shares**2).sum() if total else 0.0
+    expected = _Expected(arcs, weight, size, record)
+    found = weight[inside].sum() - expected.inside(community).sum()
+    if record["parameters"]["quality"] == "modularity":
+        found = found / weight.sum() if weight.sum() else 0.0
     stored = record["facts"]["quality"]
     if not abs(found - stored) <= 1e-9 * max(1.0, abs(found)):
         raise Flaw(f"the quality of the communities is {found}, not {stored}")
+
+
+def _weights(arcs: Arcs, record: Mapping[str, Any]) -> NDArray[np.float64]:
+    """[arcs] weights that leiden uses; those of both arcs of an undirected edge add up to its weight."""
+    is_used = record["parameters"]["weighted"] and arcs.weight is not None
+    weight = arcs.weight if is_used and arcs.weight is not None else np.ones(len(arcs.source))
+    return weight if arcs.directed else weight / 2
+
+
+class _Expected:
+    """What weight the quality of leiden sets against that of edges."""
+
+    def __init__(self, arcs: Arcs, weight: NDArray[np.float64], size: int, record: Mapping[str, Any]) -> None:
+        parameters = record["parameters"]
+        out: NDArray[np.float64] = np.bincount(arcs.source, weight, minlength=size).astype(np.float64)
+        into: NDArray[np.float64] = np.bincount(arcs.target, weight, minlength=size).astype(np.float64)
+        self.factor = parameters["resolution"] / max(weight.sum(), 1e-300)
+        if parameters["quality"] == "potts":
+            out, into, self.factor = np.full(size, 0.5), np.ones(size), parameters["resolution"]
+        elif not parameters.get("directed"):
+            out = into = (out + into) / 2
+        self.out, self.into = out, into
+
+    def inside(self, group: Int) -> NDArray[np.float64]:
+        """[groups] the weight inside of each group."""
+        found: NDArray[np.float64] = self.factor * np.bincount(group, self.out) * np.bincount(group, self.into)
+        return found
+
+    def between(self, group: Int, other: Int, unit: Int, of_unit: Int, apart: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The weight between some units, of which `unit` [vertices] has each vertex, and groups `group` [vertices]: of
+        unit `of_unit[i]` and group `other[i]`, which contains it unless they are `apart`.
+        """
+        out, into = (np.bincount(group, own) for own in (self.out, self.into))
+        own_out, own_into = (np.bincount(unit, own)[of_unit] for own in (self.out, self.into))
+        rest_out = out[other] - np.where(apart, 0, own_out)
+        rest_into = into[other] - np.where(apart, 0, own_into)
+        found: NDArray[np.float64] = self.factor * (own_out * rest_into + own_into * rest_out)
+        return found
+
+
+def _check_settled(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any], unit: Int, community: Int) -> None:
+    """Check that no unit makes the quality better by moving to another community, or out of all. Raises Flaw.
+
+    `unit` [vertices] are the communities of level 2, and vertices outside of them, numbered.
+    """
+    size, weight = len(vertices.ids), _weights(arcs, record)
+    expected = _Expected(arcs, weight, size, record)
+    ends, others = np.concatenate([arcs.source, arcs.target]), np.concatenate([arcs.target, arcs.source])
+    weight = np.concatenate([weight, weight])
+    across = unit[ends] != unit[others]
+    key, of_key = np.unique(unit[ends[across]] * size + community[others[across]], return_inverse=True)
+    links = np.bincount(of_key, weight[across], minlength=len(key))
+    of_unit, other = key // size, key % size
+    home = np.zeros(int(unit.max(initial=-1)) + 1, np.int64)
+    home[unit] = community
+    apart = home[of_unit] != other
+    gain = links - expected.between(community, other, unit, of_unit, apart)
+    every = np.arange(len(home))
+    stays = -expected.between(community, home, unit, every, np.zeros(len(home), np.bool_))
+    stays[of_unit[~apart]] = gain[~apart]
+    slack = 1e-9 * (np.abs(stays) + np.bincount(unit[ends], weight, minlength=len(home)) + 1e-300)
+    better = np.concatenate([gain - (stays + slack)[of_unit], -stays - slack])
+    moved = np.concatenate([of_unit, every])
+    first = np.zeros(len(home), np.int64)
+    first[unit[::-1]] = np.arange(size)[::-1]
+
+    def message(at: int) -> str:
+        return f"the quality is better if the part of the community of vertex {vertices.name(first[moved[at]])} moves"
+
+    reject(better > 0, message)
 
 
 def _check_one_community(vertices: VertexTable, community: Int) -> None:
@@ -222,7 +288,7 @@ def _core_groups(edges: EdgeTable, vertices: VertexTable) -> tuple[dict[str, NDA
 
 
 def check_core_groups(
-    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None = None
 ) -> tuple[str, bool]:
     """Compare core_groups/ with the groups computed from core numbers. Raises Flaw."""
     groups, _ = _core_groups(edges, vertices)
@@ -231,15 +297,18 @@ def check_core_groups(
 
 
 def check_community_groups(
-    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None = None
 ) -> tuple[str, bool]:
     """Check that the rows of community_groups/ are what their edges connect, that they contain each other as their
-    parents say, and that those of level 1 are the communities. Raises Flaw.
+    parents say, and that those of level 1 are the communities. With `arcs`, which have the weights that the program
+    used, also that no move of one of level 2 makes these better. Raises Flaw.
     """
     stored, size = read_groups(out, manifest, "community_groups"), len(vertices.ids)
     innermost = _rows_of(stored["id"], vertices.added["community_group"].fill_null(-1).to_numpy(), "community_group")
     level, home = np.zeros(len(edges.source), np.int32), np.full(size, -1)
-    for home in _homes_by_level(stored, innermost):
+    part = home
+    for home_of_level in _homes_by_level(stored, innermost):
+        part, home = home, home_of_level
         level += (home[edges.source] == home[edges.target]) & (home[edges.source] >= 0)
     groups, homes = groups_by_level(replace(edges, low=level), size)
     compare_groups(stored, groups)
@@ -248,7 +317,13 @@ def check_community_groups(
     number, smallest = np.arange(size), np.full(len(stored["id"]) + 1, size)
     np.minimum.at(smallest, home, number)
     _compare_ids(vertices, "community", np.where(home >= 0, smallest[home], number))
-    return f"{len(groups['id']):,} groups found again from their members", True
+    detail = f"{len(groups['id']):,} groups found again from their members"
+    record = next(own for own in manifest["programs"] if own["name"] == "leiden")
+    if arcs is None or not record["facts"]["settled"]:
+        return f"{detail}; whether one can move was not checked", True
+    unit = np.unique(np.where(part >= 0, part, len(stored["id"]) + number), return_inverse=True)[1]
+    _check_settled(arcs, vertices, record, unit, positions(vertices.added["community"], vertices.ids))
+    return f"{detail}; the communities are better by no move of one of level 2", True
 
 
 def _homes_by_level(stored: Mapping[str, Int], innermost: Int) -> Iterator[Int]:

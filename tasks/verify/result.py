@@ -219,7 +219,10 @@ def _check_programs(
         groups = getattr(kind, "groups", None)
         if groups is not None and groups.check is not None and record["converged"]:
             table, check = f"{record['group_column']}s", groups.check
-            checklist.run(table, partial(check.run, folder, manifest, edges, vertices))
+            known = arcs()
+            if known is None and not manifest["input"].get("directed") and not record["parameters"].get("weighted"):
+                known = arcs_of(edges)
+            checklist.run(table, partial(check.run, folder, manifest, edges, vertices, known))
 
 
 def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:

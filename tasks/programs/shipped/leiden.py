@@ -30,11 +30,19 @@ class Leiden(GraphProgram):
     communities, and each next level the parts that were merged to those of the level before. `quality` is modularity,
     or the constant Potts model (`potts`), where a community of n vertices needs edges of weight `resolution` for each
     of its pairs. A larger `resolution` makes smaller communities. Directions are ignored: weights in both directions
-    add up. Without `weighted` all edges weigh 1.
+    add up. With `directed` modularity is that of Leicht and Newman ("Community structure in directed networks",
+    Physical Review Letters 100, 2008): at random a vertex has its out-edges and its in-edges. Without `weighted` all
+    edges weigh 1.
+
+    *Nights.* A run that starts from an earlier result (`nightly.previous`, or the night before) begins with its
+    communities, so the result depends on those, and the manifest says `begun: earlier`; without `from_earlier` it
+    begins with single vertices. The communities of a graph that has not changed stay as they are.
 
     *Ties.* The community of smallest number. *Precision.* Weights are rounded to 52 bits of their sum, and then sums
     are exact, so that bits do not depend on workers, threads and the order of rows. *Convergence.* After `iterations`,
-    or one that finds nothing better. *Cost.* One worker has all edges; several passes over them in each iteration.
+    or one that finds nothing better. Then no community of level 2, or single vertex outside of these, makes `quality`
+    better by moving to another community or out of all. *Cost.* One worker has all edges; several passes over them in
+    each iteration.
     """
 
     resolution: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -45,6 +53,10 @@ class Leiden(GraphProgram):
     """Most iterations over all levels. More find somewhat better communities."""
     weighted: bool = False
     """Whether edges count by their weights."""
+    directed: bool = False
+    """Whether modularity is that of directed graphs."""
+    from_earlier: bool = True
+    """Whether a run that starts from an earlier result begins with its communities."""
 
     state: ClassVar = {"community": "id", "group": "int64"}
     columns: ClassVar = {
@@ -57,27 +69,58 @@ class Leiden(GraphProgram):
     groups = Groups("group", level=1, check=CheckGroups(check_community_groups))
     nonnegative = True
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a quality without directions."""
+        if self.directed and self.quality != "modularity":
+            raise ValueError("directed is for quality modularity: leave out directed, or quality")
+        if self.directed:  # directions are in rows of one way alone
+            object.__setattr__(self, "view", "in")
+
     @property
     def weighs(self) -> bool:
         """Weights are used if `weighted`."""
         return self.weighted
 
+    @property
+    def begins_with_groups(self) -> bool:
+        """If `from_earlier`."""
+        return self.from_earlier
+
     def at_once(self, graph: OneBlockGraph) -> Found:
         """All of the algorithm."""
-        from ....kernels.cpu.leiden import Partition, graph_of_rows, partitions, quality  # loads kernels
+        from ....kernels import programs as gathers  # loads kernels
+        from ....kernels.cpu.leiden import Partition, directed_graph_of_rows, graph_of_rows, partitions, quality
 
-        weighted, unit = graph_of_rows(graph.rows, self.quality == "potts")
-        found = list(partitions(weighted, unit * self.resolution, self.iterations))
-        best = found[-1] if found else Partition(np.arange(len(weighted), dtype=np.int32), ())
+        if self.directed and not graph.symmetric:
+            transposed = partial(gathers.transpose_rows, sources=len(graph.number))
+            weighted, unit = directed_graph_of_rows(graph.rows, transposed)
+        else:
+            weighted, unit = graph_of_rows(graph.rows, self.quality == "potts")
+        digest, before = weighted.digest(), graph.before
+        if before is not None and before.facts.get("graph_digest") == digest:
+            found = [Partition(before.levels[0], before.levels[1:], before.facts["settled"])]
+            steps = 0
+        else:
+            start = None if before is None else before.levels[0]
+            found = list(partitions(weighted, unit * self.resolution, self.iterations, start))
+            steps = len(found)
+        best = found[-1] if found else Partition(np.arange(len(weighted), dtype=np.int32), (), True)
         group, levels = best.group, best.levels[:MOST_LEVELS]
         first = np.empty(int(group.max(initial=-1)) + 1, np.int64)
         first[group[::-1]] = np.arange(len(group))[::-1]
         whole = unit if self.quality == "potts" else weighted.total or 1
-        reached = quality(weighted, group, unit * self.resolution) / whole
-        largest = int(np.bincount(group).max(initial=0))
-        facts = {"communities": len(first), "quality": reached, "largest": largest, "levels": len(levels)}
+        facts = {
+            "communities": len(first),
+            "quality": quality(weighted, group, unit * self.resolution) / whole,
+            "largest": int(np.bincount(group).max(initial=0)),
+            "levels": len(levels),
+            "settled": best.is_settled,
+            "graph_digest": digest,
+        }
+        if before is not None:
+            facts["changed_share"] = _changed_share(before.of_vertex, group)
         state = {"community": graph.numbers_of(first[group]), "group": np.full(len(group), -1, np.int64)}
-        return Found(state, len(found), len(found) * len(graph.rows), facts=facts, levels=levels)
+        return Found(state, steps, steps * len(graph.rows), facts=facts, levels=levels)
 
     def levels(self, low: Vertices, high: Vertices) -> Array:
         """The number of levels at which both ends are in one community."""
@@ -85,3 +128,17 @@ class Leiden(GraphProgram):
         for name in takewhile(partial(hasattr, low), level_names(MOST_LEVELS)):
             found += getattr(low, name) == getattr(high, name)
         return found
+
+
+def _changed_share(before: Array, now: Array) -> float:
+    """The share of the vertices with an earlier community whose community is another one now: the two have at most half
+    of the vertices in either in common. `before` [vertices] is -1 for a vertex without an earlier one.
+    """
+    known = before >= 0
+    before, now = before[known], now[known]
+    if not len(now):
+        return 0.0
+    pair = before.astype(np.int64) * (int(now.max()) + 1) + now
+    _, first, of_pair, common = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+    either = np.bincount(before)[before[first]] + np.bincount(now)[now[first]] - common
+    return float(np.mean((2 * common <= either)[of_pair]))

@@ -68,7 +68,7 @@ def communities(result: Result) -> list[set[int]]:
 
 
 def facts(result: Result) -> dict[str, Any]:
-    return result.manifest.programs[0].facts
+    return result.manifest.programs[-1].facts
 
 
 def test_planted_communities(tmp_path: Path) -> None:
@@ -200,6 +200,41 @@ def test_weights_and_directions(tmp_path: Path, directed: bool, quality: str) ->
     verify(str(tmp_path / "out"), str(tmp_path / "rows.parquet"))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_directed_modularity(tmp_path: Path, weighted: bool) -> None:
+    """That of Leicht and Newman, by NetworkX; the same for any layout, and checked again."""
+    random = nx.gn_graph(40, seed=2)
+    made = nx.DiGraph(random.edges())
+    draw = np.random.default_rng(5)
+    made.add_edges_from((int(u), int(v)) for u, v in draw.integers(0, 60, (150, 2)) if u != v)
+    for u, v in made.edges():
+        made.edges[u, v]["weight"] = float((u + v) % 4)
+    ends = np.array(made.edges(), np.int64)
+    rows = pa.table({"src": ends[:, 0], "dst": ends[:, 1], "weight": (ends.sum(axis=1) % 4).astype(np.float64)})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    leiden = {"directed": True, "weighted": weighted, "resolution": 1.25, "iterations": 9}
+    how: dict[str, Any] = HOW | {"directed": True, "weight_column": "weight", "leiden": leiden}
+    result = mine(tmp_path / "rows.parquet", tmp_path / "out", **how)
+    found, weight = communities(result), "weight" if weighted else None
+    assert facts(result)["quality"] == pytest.approx(nx.community.modularity(made, found, weight, 1.25))
+    assert facts(result)["settled"]
+    assert all(check.ok for check in verify(str(tmp_path / "out"), str(tmp_path / "rows.parquet")).checks)
+    split = mine(tmp_path / "rows.parquet", tmp_path / "split", **how | {"partitions": 3})
+    assert split.vertices.to_table().equals(result.vertices.to_table())
+    ignored = mine(tmp_path / "rows.parquet", tmp_path / "ignored", **how | {"leiden": leiden | {"directed": False}})
+    assert communities(ignored) != found
+    assert facts(result)["quality"] >= 0.95 * nx.community.modularity(made, communities(ignored), weight, 1.25)
+    with pytest.raises(UsageError, match="directed is for quality modularity"):
+        mine(tmp_path / "rows.parquet", tmp_path / "potts", **how | {"leiden": leiden | {"quality": "potts"}})
+
+
+def test_directed_modularity_of_an_undirected_graph(tmp_path: Path) -> None:
+    how: dict[str, Any] = HOW | {"leiden": {"directed": True}}
+    plain = mine(table(graph()), tmp_path / "plain", **HOW)
+    found = mine(table(graph()), tmp_path / "out", **how)
+    assert found.vertices.to_table().equals(plain.vertices.to_table())
+
+
 @pytest.mark.parametrize("power", [-40, 60])
 @pytest.mark.parametrize("quality", ["modularity", "potts"])
 def test_tiny_and_huge_weights(tmp_path: Path, quality: str, power: int) -> None:
@@ -233,7 +268,8 @@ def test_wrong_communities_are_found(tmp_path: Path) -> None:
     def check(community: list[int], quality: float) -> None:
         own = VertexTable.__new__(VertexTable)
         object.__setattr__(own, "ids", ids)
-        object.__setattr__(own, "added", {"community": pa.array(community)})
+        added = {"community": pa.array(community), "community_group": vertices["community_group"]}
+        object.__setattr__(own, "added", added)
         program_checks.check_leiden(arcs, own, {**record, "facts": {"quality": quality}})
 
     right = vertices["community"].to_pylist()
@@ -299,6 +335,43 @@ def test_queries(tmp_path: Path, programs: tuple[str, ...]) -> None:
     assert edgemill.diff(result, result).program_groups["leiden"].continued == 7
     shown = call("diff", out, str(tmp_path / "later"))
     assert "groups of leiden" in shown.output, shown.output
+
+
+@pytest.mark.parametrize(
+    ("programs", "partitions", "is_update"),
+    [(("leiden",), 1, False), (("lambda", "leiden"), 2, False), (("lambda", "leiden"), 1, True)],
+)
+def test_a_night_begins_with_the_communities_of_the_night_before(
+    tmp_path: Path, programs: tuple[str, ...], partitions: int, is_update: bool
+) -> None:
+    """Without a change the tables are the same; a run from nothing has other facts. In full runs and updates."""
+    how: dict[str, Any] = HOW | {"programs": programs, "partitions": partitions, "leiden": {"iterations": 1}}
+
+    def night(made: nx.Graph, name: str, before: str | None = None, **more: Any) -> Result:
+        later: dict[str, Any] = {"nightly.previous": before and str(tmp_path / before)}
+        return mine(table(made, len(name)), tmp_path / name, **how | later | more)
+
+    random = nx.gnm_random_graph(300, 900, seed=3)
+    one = night(random, "one")
+    assert one.manifest.programs[-1].begun == "nothing" and "changed_share" not in facts(one)
+    same = night(random, "same", "one", **{"output.row_group_rows": 7_000})
+    for name in ("vertices", "community_groups"):
+        assert getattr(same, name).to_table().equals(getattr(one, name).to_table())
+    record = same.manifest.programs[-1]
+    assert (record.begun, record.supersteps, record.facts) == ("earlier", 0, facts(one) | {"changed_share": 0.0})
+    random.remove_edges_from(list(random.edges())[:9])
+    random.add_edges_from([(1000, 1001), (1001, 1002), (3, 1000)])
+    later = night(random, "later", "same")
+    assert later.manifest.programs[-1].begun == "earlier" and 0 < facts(later)["changed_share"] < 1
+    assert (later.manifest.update is not None) == is_update
+    assert facts(later)["quality"] >= facts(one)["quality"] - 0.02
+    assert communities(later) and levels_of(later)
+    rows = tmp_path / "rows.parquet"
+    pq.write_table(table(random, 3), rows)
+    assert all(check.ok for check in verify(str(tmp_path / "later"), str(rows)).checks)
+    nothing: dict[str, Any] = {"leiden": {"iterations": 1, "from_earlier": False}}
+    fresh, alone = night(random, "fresh", "later", **nothing), night(random, "alone", **nothing)
+    assert fresh.manifest.programs[-1].begun == "nothing" and communities(fresh) == communities(alone)
 
 
 def test_groups_that_are_not_there(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..results.result import Result
-from ..results.streaming import stream
+from .result import Result
+from .streaming import stream
 
 COLUMNS = ("id", "k", "vertices", "edges", "density", "parent")
 
