@@ -17,6 +17,7 @@ from typing import Any
 import networkx as nx
 
 import figures
+import group_pictures
 import lambda_pictures
 import rooms
 import update_cost
@@ -194,6 +195,7 @@ PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "two-teams.svg": lambda_pictures.two_teams,
     "joining.svg": lambda_pictures.joining,
     "facebook-levels.svg": lambda_pictures.facebook_levels,
+    "which-groups.svg": group_pictures.covered,
     "rooms.svg": rooms.drawn,
     "numbers.svg": figures.drawn,
     "update-cost.svg": update_cost.drawn,
