@@ -24,7 +24,6 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +33,8 @@ from numpy.typing import NDArray
 from ..graph import InRows, IntArray, LongArray
 from ..runtime.cache import cached_njit
 from ..runtime.threads import kernel_threads, threads_now
-from .arrays.intrinsics import fetch_add, mixed
+from .arrays.intrinsics import compare_swap, fetch_add, mixed
+from .arrays.sort import by_key, positions_by_group
 
 CLASSES = 8
 """Classes of vertices that move one after the other."""
@@ -92,20 +92,18 @@ def _class_of(vertex, round_number):
     return np.int64(mixed((np.uint64(vertex) << np.uint64(20)) + np.uint64(round_number)) % np.uint64(CLASSES))
 
 
-@cached_njit
-def _by_class(vertices, round_number):
-    """The vertices in the order of their classes, and where each class begins."""
-    starts = np.zeros(CLASSES + 1, np.int64)
-    for v in vertices:
-        starts[_class_of(v, round_number) + 1] += 1
-    for c in range(CLASSES):
-        starts[c + 1] += starts[c]
-    ordered, at = np.empty_like(vertices), starts.copy()
-    for v in vertices:
-        c = _class_of(v, round_number)
-        ordered[at[c]] = v
-        at[c] += 1
-    return ordered, starts
+@cached_njit(parallel=True)
+def _classes(vertices, round_number, found):
+    """The class of each vertex."""
+    for i in prange(vertices.size):
+        found[i] = _class_of(vertices[i], round_number)
+
+
+def _by_class(vertices: IntArray, round_number: int) -> list[IntArray]:
+    """[classes] the vertices of each class, in their order."""
+    of_class = np.empty(len(vertices), np.int16)
+    _classes(vertices, round_number, of_class)
+    return [vertices[own] for own in positions_by_group(of_class, CLASSES)]
 
 
 @cached_njit(inline="always")
@@ -303,32 +301,49 @@ def _merge(
                     outside[best] += outside[v] - 2 * links
 
 
-@cached_njit
-def _numbered(part):
-    """Number the parts in the order of their first vertices. Returns the number of each vertex's part, and of parts."""
-    number = np.full(2 * part.size, -1, np.int32)
-    found, count = np.empty_like(part), 0
-    for v in range(part.size):
-        if number[part[v]] < 0:
-            number[part[v]] = count
-            count += 1
-        found[v] = number[part[v]]
-    return found, count
+@cached_njit(parallel=True)
+def _first_of(part, first):
+    """Lower `first` of each part to its smallest vertex."""
+    for v in prange(part.size):
+        p = part[v]
+        before = first[p]
+        while v < before and not compare_swap(first, p, before, np.int32(v)):
+            before = first[p]
 
 
-@cached_njit
-def _members(part, parts, order):
+@cached_njit(parallel=True)
+def _mark(part, first, is_first):
+    """Mark the first vertex of each part."""
+    for v in prange(part.size):
+        is_first[v] = first[part[v]] == v
+
+
+@cached_njit(parallel=True)
+def _number(part, first, before, found):
+    """The number of each vertex's part, from that of parts whose first vertex is this one or comes before."""
+    for v in prange(part.size):
+        found[v] = before[first[part[v]]] - 1
+
+
+def _numbered(part: IntArray) -> tuple[IntArray, int]:
+    """The number of each vertex's part, in the order of their first vertices, and of parts.
+
+    `part` has values below twice the number of vertices.
+    """
+    first, before = np.full(2 * len(part), len(part), np.int32), np.empty(len(part), np.int32)
+    _first_of(part, first)
+    _mark(part, first, before)
+    np.cumsum(before, out=before)
+    found = np.empty_like(part)
+    _number(part, first, before, found)
+    return found, int(before[-1]) if len(part) else 0
+
+
+def _members(part: IntArray, parts: int, order: IntArray) -> tuple[IntArray, LongArray]:
     """The vertices of each part, in their `order`, one part after the other, and where each begins."""
     starts = np.zeros(parts + 1, np.int64)
-    for p in part:
-        starts[p + 1] += 1
-    for p in range(parts):
-        starts[p + 1] += starts[p]
-    vertices, at = np.empty_like(part), starts.copy()
-    for v in order:
-        vertices[at[part[v]]] = v
-        at[part[v]] += 1
-    return vertices, starts
+    np.cumsum(_sums(part, parts, np.ones(len(part), np.int64)), out=starts[1:])
+    return by_key(part, order, parts), starts
 
 
 @cached_njit(parallel=True)
@@ -387,11 +402,9 @@ def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tabl
     active = np.ones(len(graph), np.bool_)
     rows = graph.offsets, graph.neighbour, graph.weight, graph.size
     for number in range(MOST_ROUNDS):
-        ordered, starts = _by_class(np.flatnonzero(active).astype(np.int32), number)
         moved = 0
-        for first, last in pairwise(starts.tolist()):
-            chosen = ordered[first:last]
-            before, target = group[chosen], np.empty(last - first, np.int32)
+        for chosen in _by_class(np.flatnonzero(active).astype(np.int32), number):
+            before, target = group[chosen], np.empty(len(chosen), np.int32)
             with _threads_for(len(chosen)):
                 _choose(*rows, group, total, count, chosen, resolution, *tables, target)
                 _move(graph.size, group, total, count, chosen, before, target, active)
@@ -417,7 +430,7 @@ def _parted(graph: Weighted, group: IntArray, resolution: float, tables: _Tables
     """The part of each vertex within its group, and the number of parts."""
     group, groups = _numbered(group)
     total = _sizes(graph, group, groups)
-    order, _ = _by_class(np.arange(len(graph), dtype=np.int32), MOST_ROUNDS)
+    order = np.concatenate(_by_class(np.arange(len(graph), dtype=np.int32), MOST_ROUNDS))
     members, starts = _members(group, groups, order)
     part, outside = np.arange(len(graph), dtype=np.int32), np.empty(len(graph), np.int64)
     rows = graph.offsets, graph.neighbour, graph.weight
