@@ -41,7 +41,7 @@ _groups = click.option(
     default="lambda",
     metavar="NAME",
     show_default=True,
-    help="Which groups: lambda, or those of a program of the run, core_groups or leiden.",
+    help="Those of lambda, core_groups or leiden.",
 )
 
 
@@ -267,7 +267,7 @@ _NO_VALUE = -1
     "--level",
     type=click.IntRange(min=0),
     metavar="L",
-    help="With --groups: the groups at level L. Default: communities; of core_groups those without smaller groups.",
+    help="With --groups: those at level L. Default: communities, or innermost k-cores.",
 )
 @click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="Number of rows.")
 @click.option(
@@ -283,7 +283,7 @@ _NO_VALUE = -1
 def top(
     out: str, by: str | None, groups: str, level: int | None, count: int, members: int | None, as_json: bool
 ) -> None:
-    """List the top DN-graphs of a result, the top groups of a program, or the top vertices by a column of a program.
+    """List the top DN-graphs or other groups of a result, or the top vertices by a column of a vertex program.
 
     They are those of the result OUT with the highest λ, the most vertices or the highest density. Members are sorted by
     id and shown by their labels, if the result has some. edgemill members lists all members of one group, sorted by
@@ -323,8 +323,7 @@ def top(
     "--level",
     type=click.IntRange(min=0),
     metavar="L",
-    help="Show only the group at level L: the connected component of edges with λ ≥ L, in the (L + 2)-truss. "
-    "Level 1 of leiden has the communities.",
+    help="Show only the group at level L: the connected component of edges with λ ≥ L, in the (L + 2)-truss.",
 )
 @_groups
 @json_rows

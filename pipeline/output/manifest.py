@@ -150,10 +150,9 @@ class ProgramRecord(Record):
     """Those of its columns that hold ids, of vertices or of groups."""
 
     group_column: str | None = None
-    """That of its columns which has the innermost group of each vertex, of a program that finds groups. Their table has
-    this name with an s."""
+    """Its column with the innermost group of each vertex; the table of groups has this name with an s."""
     group_level: int | None = None
-    """The level of the groups that are listed by default; null for those that contain no smaller group."""
+    """The level of groups that are listed by default; null for the innermost."""
 
     @property
     def has_distances(self) -> bool:

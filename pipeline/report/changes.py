@@ -88,13 +88,14 @@ def _sides(compared: Diff) -> dict[str, RowChanges | VertexChanges]:
 
 
 def _count_tables(compared: Diff) -> list[Table]:
-    """The counts of changes, and of fates of dense groups."""
+    """The counts of changes, and of fates of dense groups and of groups of programs."""
     sides = _sides(compared)
     rows = [(title, *(_count(side, name) for side in sides.values())) for name, title in _COUNTS.items()]
     tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), [row for row in rows if any(row[1:])])]
-    if compared.groups is not None:
-        fates = [(name, number(count)) for name, count in asdict(compared.groups).items()]
-        tables.append(Table("Dense groups by fate", ("", "dense groups>"), fates))
+    fates = {} if compared.groups is None else {"Dense groups": compared.groups}
+    for title, counts in (fates | {f"Groups of {name}": own for name, own in compared.program_groups.items()}).items():
+        rows = [(name, number(count)) for name, count in asdict(counts).items()]
+        tables.append(Table(f"{title} by fate", ("", f"{title[0].lower()}{title[1:]}>"), rows))
     return tables
 
 

@@ -374,6 +374,16 @@ def test_a_night_begins_with_the_communities_of_the_night_before(
     assert fresh.manifest.programs[-1].begun == "nothing" and communities(fresh) == communities(alone)
 
 
+def test_the_report_of_a_night_has_the_fates_of_communities(tmp_path: Path) -> None:
+    made = graph()
+    for day in ("2026-11-20", "2026-11-21"):
+        how: dict[str, Any] = HOW | {"programs": ("lambda", "leiden"), "output.report": True, "date": day}
+        mine(table(made), str(tmp_path / "{date}"), **how)
+        made.add_edges_from([(600, 601), (601, 602), (600, 602)])
+    page = (tmp_path / day / "report.html").read_text(encoding="utf-8")
+    assert "Groups of leiden by fate" in page and "Dense groups by fate" in page
+
+
 def test_groups_that_are_not_there(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     result = mine(table(graph()), out, **HOW | {"programs": ("lambda", "components")})
