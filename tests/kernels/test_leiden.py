@@ -16,7 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.leiden import Weighted, graph_for_modularity, leiden, whole_weights
+from edgemill.kernels import programs as gathers
+from edgemill.kernels.cpu.leiden import (
+    Weighted,
+    directed_graph_of_rows,
+    graph_for_modularity,
+    leiden,
+    partitions,
+    quality,
+    whole_weights,
+)
+from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
 from known_graphs import SKIP_REASON, known_graph
@@ -65,6 +75,74 @@ def test_any_graph(rows: list[tuple[int, int, int]], resolution: float, each: bo
         for own in range(group.max() + 1):
             members = np.flatnonzero(group == own).tolist()
             assert len(members) == 1 or nx.is_connected(joined.subgraph(members))
+
+
+def directed_rows(arcs: list[tuple[int, int, int]]) -> InRows:
+    """The in-edges of each vertex, with weights."""
+    kept = {(target, source): weight for source, target, weight in arcs if source != target}
+    ends = np.array(sorted(kept), np.int64).reshape(-1, 2)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(ends[:, 0], minlength=VERTICES))])
+    return InRows(offsets, ends[:, 1].astype(np.int32), np.array([float(kept[own]) for own in sorted(kept)]))
+
+
+def directed_modularity(rows: InRows, group: NDArray[np.int32], resolution: Fraction) -> Fraction:
+    """That of Leicht and Newman by definition, exactly, times the weight of all edges."""
+    target = np.repeat(np.arange(VERTICES), np.diff(rows.offsets))
+    out, into = (dict.fromkeys(group.tolist(), Fraction(0)) for _ in range(2))
+    whole, inside = Fraction(0), Fraction(0)
+    for u, v, w in zip(rows.source.tolist(), target.tolist(), rows.weights.tolist(), strict=True):
+        whole, inside = whole + Fraction(w), inside + Fraction(w) * int(group[u] == group[v])
+        out[int(group[u])] += Fraction(w)
+        into[int(group[v])] += Fraction(w)
+    return inside - resolution * sum((out[own] * into[own] for own in out), Fraction(0)) / (whole or 1)
+
+
+@given(rows=rows, directed=st.booleans(), seeds=st.one_of(st.none(), st.integers(0, 99)))
+@settings(max_examples=examples(40), deadline=None)
+def test_levels_are_nested_and_the_last_is_settled(
+    rows: list[tuple[int, int, int]], directed: bool, seeds: int | None
+) -> None:
+    """By exact modularity: no part of the last level is better in another group, or alone. From any groups."""
+    rows = [row for row in rows if row[0] != row[1]]
+    own, resolution = directed_rows(rows), Fraction(3, 4)
+    if directed:
+        graph, unit = directed_graph_of_rows(own, lambda ways: gathers.transpose_rows(ways, VERTICES))
+    else:
+        source, target, weight = (np.array([row[at] for row in rows], np.int32) for at in range(3))
+        graph, unit = graph_for_modularity(source, target, weight.astype(np.float64), VERTICES)
+    start = None if seeds is None else np.random.default_rng(seeds).integers(0, VERTICES, VERTICES).astype(np.int32)
+
+    def value(group: NDArray[np.int32]) -> Fraction:
+        if directed:
+            return directed_modularity(own, group, resolution)
+        whole = sum(Fraction(row[2]) for row in rows) or Fraction(1)
+        return modularity(source.tolist(), target.tolist(), weight.tolist(), group, resolution) * whole
+
+    found = []
+    for threads in (1, 2):
+        with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
+            patch.setattr("edgemill.kernels.cpu.leiden.FEWEST", 1)
+            found.append(list(partitions(graph, unit * float(resolution), start=start)))
+    assert [[level.tolist() for level in one.levels] for one in found[0]] == [
+        [level.tolist() for level in one.levels] for one in found[1]
+    ]
+    joined = nx.Graph([row[:2] for row in rows if row[2]])
+    for one in found[0]:
+        assert quality(graph, one.group, unit * float(resolution)) == pytest.approx(float(value(one.group)))
+        for outer, inner in pairwise(one.levels):
+            assert len({(a, b) for a, b in zip(outer.tolist(), inner.tolist(), strict=True)}) == inner.max() + 1
+        for level in one.levels:
+            for group in range(level.max() + 1):
+                members = np.flatnonzero(level == group).tolist()
+                assert len(members) == 1 or nx.is_connected(joined.subgraph(members))
+        if not one.is_settled:
+            continue
+        least = value(one.group) + Fraction(1, 10**9)
+        parts = one.parts[0] if one.parts else np.arange(VERTICES, dtype=np.int32)
+        for part in range(parts.max() + 1):
+            for group in range(one.group.max() + 2):
+                assert value(np.where(parts == part, group, one.group).astype(np.int32)) <= least
+    assert start is not None or not found[0] or found[0][-1].is_settled
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
