@@ -172,7 +172,13 @@ def test_one_of_two_workers_has_all_edges(tmp_path: Path, monkeypatch: pytest.Mo
     }
     result = mine(table(graph()), tmp_path / "out", **how)
     assert [program.groups for program in result.manifest.programs] == [2, 1, 2]
-    assert communities(result) == communities(mine(table(graph()), tmp_path / "one", **HOW))
+    one = mine(table(graph()), tmp_path / "one", **HOW)
+    assert communities(result) == communities(one)
+    assert result.community_groups.to_table().equals(one.community_groups.to_table())
+    again: dict[str, Any] = how | {"nightly.previous": str(tmp_path / "out")}
+    night = mine(table(graph(), 5), tmp_path / "night", **again)
+    assert [program.begun for program in night.manifest.programs] == ["nothing", "earlier", "nothing"]
+    assert communities(night) == communities(one)
 
 
 @pytest.mark.parametrize("directed", [False, True])
