@@ -65,13 +65,13 @@ class PlannedProgram:
     """Whether one worker needs all edges."""
 
 
-def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
-    """The requested vertex programs."""
-    found = (_planned(name, program_of(name, settings), settings) for name in settings.requested_programs)
+def planned_programs(settings: Settings, threads: int) -> tuple[PlannedProgram, ...]:
+    """The requested vertex programs, on workers with a number of threads."""
+    found = (_planned(name, program_of(name, settings), settings, threads) for name in settings.requested_programs)
     return tuple(own for own in found if own is not None)
 
 
-def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -> PlannedProgram | None:
+def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings, threads: int) -> PlannedProgram | None:
     """None for a program that needs no blocks."""
     if isinstance(program, EdgeProgram):
         return None
@@ -80,7 +80,8 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
         return PlannedProgram(name, program.view, False, True, False, VERTEX_BYTES + of_batch, False)
     if isinstance(program, GraphProgram):
         weighted = takes_weights(program, settings.input.weight_column is not None)
-        return PlannedProgram(name, program.view, weighted, False, False, VERTEX_BYTES, False, in_one_block=True)
+        of_vertex = VERTEX_BYTES + program.vertex_bytes(threads)
+        return PlannedProgram(name, program.view, weighted, False, False, of_vertex, False, in_one_block=True)
     sums_all = program.combine == "sum" and program.senders == "all"
     return PlannedProgram(
         name,
@@ -118,7 +119,7 @@ class PlannedPrograms:
         cls, settings: Settings, directed: bool, rows: int, edges: int, vertices: int, capacity: Capacity
     ) -> PlannedPrograms:
         """The requested programs on a graph."""
-        programs, most = planned_programs(settings), topology_limit(settings)
+        programs, most = planned_programs(settings, capacity.kernel_threads), topology_limit(settings)
         return cls(programs, settings.programs.order, most, directed, rows, edges, vertices, capacity)
 
     @property

@@ -1,8 +1,8 @@
 """Results of programs beside columns of vertices.
 
 Columns of edges take one exchange of the values of both ends, after a program has ended, and so do groups, which are
-found as those of λ are. The table of distances of all pairs goes from blocks to the buckets of the sources, and into
-files.
+found as those of λ are. The tables of distances and of similar pairs go from blocks to the buckets of the sources, and
+into files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,17 @@ from ...tasks.programs.delivery import (
     with_edges,
     with_groups,
 )
-from ...tasks.programs.pairs import collect_all_ids, collect_pairs, send_all_ids, send_pairs, write_distances
+from ...tasks.programs.pairs import (
+    collect_all_ids,
+    collect_pairs,
+    collect_similar,
+    send_all_ids,
+    send_pairs,
+    send_similar,
+    with_similar,
+    write_distances,
+    write_similar,
+)
 from ...tasks.publish.dense_tables import write_groups_of_program
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import OutputFile, TableOptions
@@ -164,6 +174,32 @@ def publish_pairs(
     written = engine.map("write-distances", _write, [(how, b, own, ids[b]) for b, own in enumerate(named)])
     engine.wait(written)
     return engine.gather(written)
+
+
+def similar_rows(engine: Engine, buckets: Buckets, states: Sequence[Future]) -> list[Future]:
+    """[buckets] BucketColumns of the pairs of similar vertices. `states` [groups] are outcomes."""
+    engine = engine.for_tasks(len(buckets.ids))
+    sent = send(engine, "send-similar", "similar", send_similar, [(own, buckets.starts) for own in states])
+    return exchange(engine, "similar", sent, collect_similar, [(b,) for b in range(len(buckets.ids))])
+
+
+def add_similar(engine: Engine, named: Sequence[Future], similar: Sequence[Future]) -> list[Future]:
+    """[buckets] NamedColumns with pairs of similar vertices. `similar` [buckets] are NamedColumns of the pairs."""
+    added = engine.map("with-similar", with_similar, list(zip(named, similar, strict=True)))
+    engine.wait(added)
+    return added
+
+
+def publish_similar(engine: Engine, named: Sequence[Future], how: TableOptions) -> list[OutputFile]:
+    """Write the table of similar pairs, a file for each bucket. `named` [buckets] are NamedColumns with pairs."""
+    written = engine.map("write-similar-pairs", _write_similar, [(how, own) for own in named])
+    engine.wait(written)
+    return engine.gather(written)
+
+
+def _write_similar(how: TableOptions, named: NamedColumns) -> OutputFile:
+    assert named.similar is not None
+    return write_similar(how, named.similar)
 
 
 def _with_pairs(named: NamedColumns, pairs: PairTable) -> NamedColumns:

@@ -56,7 +56,17 @@ from ..stages.layout import Layout
 from .blocks import GraphBlocks, cut_graph, file_allocator, place_blocks, task_bytes
 from .earlier_groups import begins_with, groups_before
 from .making import TOLD, identity_of, program_of, record_of, topology_limit
-from .results import Supports, add_edge_columns, add_groups, add_pairs, columns_of_edges, no_columns, table_program
+from .results import (
+    Supports,
+    add_edge_columns,
+    add_groups,
+    add_pairs,
+    add_similar,
+    columns_of_edges,
+    no_columns,
+    similar_rows,
+    table_program,
+)
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import Numbers, find_vertices
 
@@ -75,6 +85,8 @@ class ProgramResults:
     """[buckets] NamedColumns with the table of distances; None without one"""
     groups: dict[str, list[Future]]
     """[buckets] NamedColumns with groups, by the name of their table"""
+    similar: list[Future] | None
+    """[buckets] NamedColumns with pairs of similar vertices; None without any"""
     records: list[ProgramRecord]
 
 
@@ -145,7 +157,8 @@ def run_programs(
     with_table = table_program(settings)
     pairs = next((own.columns for own in done if own.record.name == with_table), None)
     groups = {f"{own.record.group_column}s": own.columns for own in done if own.record.group_column is not None}
-    return ProgramResults(published, of_edges, pairs, groups, [own.record for own in done])
+    similar = next((own.columns for own, kind in zip(done, wanted.values(), strict=True) if kind.finds_similar), None)
+    return ProgramResults(published, of_edges, pairs, groups, similar, [own.record for own in done])
 
 
 @dataclass
@@ -203,6 +216,10 @@ class _Runs:
         if isinstance(program, Program) and program.groups is not None:
             space = _space(self.engine)
             named = add_groups(self.engine, self.buckets, self.degrees, program, space, found, named)
+        if isinstance(program, Program) and program.finds_similar:
+            pairs = similar_rows(self.engine, self.buckets, ran.states)
+            of_pairs = _name(self.engine, self.buckets, pairs, ["source", "target"], self.source.kind)
+            named = add_similar(self.engine, named, of_pairs)
         if isinstance(program, SourceProgram) and program.table:
             named = add_pairs(self.engine, self.buckets, ran.states, named)
         begun = "nothing" if before is None else "earlier"
@@ -420,7 +437,7 @@ def _run_blocks(
 
 def _figures(outcome: ProgramOutcome) -> ProgramOutcome:
     """The outcome without its arrays."""
-    return replace(outcome, number=outcome.number[:0], state={}, pending=None, pairs=None)
+    return replace(outcome, number=outcome.number[:0], state={}, pending=None, pairs=None, similar=None)
 
 
 def _bring_back(

@@ -162,7 +162,7 @@ class ProgramFunction(Protocol):
     `edges` is what `edgemill.mine` takes: a path, a list of paths, a table or a graph. Keywords are the parameters of
     the program, and those of `mine`, such as `directed`, `where`, `workers` and `output`. Errors are those of `mine`.
     The result is the table of vertices, a pyarrow dataset (`to_pandas`, `to_polars`, `to_arrow`, …), or that of edges,
-    with λ, if the columns of the program are of edges.
+    with λ, if the columns of the program are of edges, or that of similar pairs.
     """
 
     __name__: str
@@ -199,6 +199,8 @@ def _told(program: DeclaredProgram) -> str:
     first = "Columns: `id`, `degree`"
     if program.edge_columns:
         first = "The result is the table of edges, of a run with λ. Columns: both ids, `support`, `lambda`"
+    if program.finds_similar:
+        first = "The result is the table of pairs: `source`, `rank`, `target`, `similarity`. Columns of vertices"
     columns = program.edge_columns or program.columns
     named = ", ".join(f"`{column.name}`" for column in columns)
     meanings = " ".join(f"`{column.name}`: {column.meaning}" for column in columns)
@@ -209,7 +211,8 @@ def _told(program: DeclaredProgram) -> str:
 def _columns_of(
     name: str, edges: Any, client: Client | None, progress: bool | None, settings: Mapping[str, Any]
 ) -> ResultTable:
-    """The table of vertices of a run of one program, or that of edges, with λ, if its columns are of edges.
+    """The table of vertices of a run of one program, or that of edges, with λ, if its columns are of edges, or that of
+    similar pairs.
 
     Raises KeywordError for a keyword that the function of the program does not have.
     """
@@ -220,6 +223,8 @@ def _columns_of(
         given = {f"{name}.{key}" if key in program.parameters else key: value for key, value in settings.items()}
         programs = (LAMBDA, name) if program.needs_lambda else (name,)
         result = mine(edges, client=client, progress=progress, **{"programs": programs, **given})
+        if program.finds_similar:
+            return result.similar_pairs
         return result.edges if program.edge_columns else result.vertices
 
 

@@ -112,7 +112,7 @@ def _stamp(place: Folder) -> str | None:
 
 TABLES = (
     *("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances"),
-    *("core_groups", "community_groups"),
+    *("core_groups", "community_groups", "similar_pairs"),
 )
 """Names of the tables of a result, which are folders."""
 
@@ -363,6 +363,18 @@ class Result:
         if program in known:
             raise UsageError(f"{self.place} has no table {known[program]}s: run again with programs.run={program}")
         raise UsageError(f"{program} finds no groups in {self.place}: name lambda, {' or '.join(known)}")
+
+    @cached_property
+    @naming_keywords()
+    def similar_pairs(self) -> ResultTable:
+        """source, target (ids of the input), rank int32, similarity float64: the vertices that are most similar to each
+        source, with rank 1 and so on, sorted by source and rank.
+
+        Raises UsageError if the run did not compute the program similar_pairs.
+        """
+        if not any("similar_pairs/" in output.path for output in self.manifest.outputs):
+            raise UsageError(f"{self.place} has no table similar_pairs: run again with programs.run=similar_pairs")
+        return self._dataset("similar_pairs")
 
     @cached_property
     @naming_keywords()

@@ -171,13 +171,15 @@ def _with_tables(
     """The same after the tables of programs, if there are any, have been written."""
     if ran is None:
         return published
-    from ..programs.results import publish_groups, publish_pairs
+    from ..programs.results import publish_groups, publish_pairs, publish_similar
 
     written = []
     if ran.pairs is not None:
         written += publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
     if ran.groups:
         written += publish_groups(engine, ran.groups, table_format(run))
+    if ran.similar is not None:
+        written += publish_similar(engine, ran.similar, table_format(run))
     return replace(published, files=[*published.files, *written])
 
 

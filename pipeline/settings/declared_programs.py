@@ -152,11 +152,16 @@ class DeclaredProgram:
         return None if groups is None else next(own.name for own in self.columns if own.state == groups.column)
 
     @property
+    def finds_similar(self) -> bool:
+        """Whether it fills the table of similar pairs."""
+        return bool(getattr(self.kind, "finds_similar", False))
+
+    @property
     def runs_in_updates(self) -> bool:
         """Whether an update runs it in its own process, on one block, for columns and groups of vertices alone."""
         from ...tasks.programs import Program
 
-        return issubclass(self.kind, Program) and not self.needs_lambda
+        return issubclass(self.kind, Program) and not self.needs_lambda and not self.finds_similar
 
     def make(self, parameters: Mapping[str, Any]) -> Program | SourceProgram | EdgeProgram:
         """The program with its parameters. Vertices are dense numbers; those that are left out are 0, or none. Raises

@@ -74,6 +74,9 @@ class NamedColumns(SizedArrays):
     """Distances from the vertices of the bucket, of a program that keeps them."""
     groups: HierarchyRows | None = None
     """Groups whose least vertex is in the bucket, of a program that finds groups."""
+    similar: NamedColumns | None = None
+    """[rows] source, target, rank and similarity of pairs whose source is in the bucket, of a program that finds some.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The table of distances: values of pairs of vertices, from blocks to buckets, and written.
+"""The tables of distances and of similar pairs: values of pairs of vertices, from blocks to buckets, and written.
 
 Distances by targets become distances by sources, then the buckets exchange the ids of all targets:
 
@@ -6,11 +6,17 @@ Distances by targets become distances by sources, then the buckets exchange the 
     exchange 2   send_all_ids   buckets → buckets: collect_all_ids
 
 A row of the table is a pair of a source and another vertex that a path joins.
+
+Similar pairs are few for each source, so that buckets ask for the ids of targets as for those in columns:
+
+    exchange 1   send_similar   block → buckets: collect_similar
+    exchange 2, 3               buckets → buckets, see `delivery`: name_columns
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +28,11 @@ from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketIds, split_by_bucket
 from ..messages import Bundle, bundle
-from ..publish.tables import slices_by_text
+from ..publish.tables import slices, slices_by_text
 from ..publish.writing import OutputFile, TableOptions, write_table
 from .block import NO_PATH, PairTable
+from .delivery import BucketColumns, NamedColumns
+from .program import PairRows
 from .running import ProgramOutcome
 
 
@@ -97,4 +105,46 @@ def write_distances(
                     yield [*ends, pa.array(values[rows])]
 
     name = f"distances/part-{bucket:05d}.parquet"
+    return write_table(how.folder, name, schema, 2, batches(), how.compression)
+
+
+def send_similar(outcome: ProgramOutcome, starts: NDArray[np.int64]) -> Bundle[PairRows]:
+    """Block → buckets: the pairs whose source is in each bucket."""
+    found = outcome.similar
+    assert found is not None
+    cuts, parts = split_by_bucket(found.source, starts), {}
+    for b in np.flatnonzero(np.diff(cuts)).tolist():
+        own = slice(cuts[b], cuts[b + 1])
+        parts[b] = PairRows(found.source[own], found.target[own], found.rank[own], found.similarity[own])
+    return bundle(outcome.group, parts)
+
+
+def collect_similar(bucket: int, parts: Mapping[int, PairRows]) -> BucketColumns:
+    """[rows] the pairs whose source is in a bucket, by the names of their columns. One block has found all pairs."""
+    none = np.zeros(0, np.int64)
+    own = next(iter(parts.values()), PairRows(none, none, none.astype(np.int32), none.astype(np.float64)))
+    return BucketColumns(bucket, {name: getattr(own, name) for name in ("source", "target", "rank", "similarity")})
+
+
+def with_similar(named: NamedColumns, similar: NamedColumns) -> NamedColumns:
+    """The results of a program for a bucket, with its pairs."""
+    return replace(named, similar=similar)
+
+
+def write_similar(how: TableOptions, named: NamedColumns) -> OutputFile:
+    """Write similar_pairs/part-N.parquet: source, rank int32, target, similarity float64, ascending by (source, rank).
+
+    `named` [rows] has the pairs of a bucket.
+    """
+    kind, columns = how.source.id_type, named.columns
+    schema = pa.schema([("source", kind), ("rank", pa.int32()), ("target", kind), ("similarity", pa.float64())])
+    source, target = columns["source"], columns["target"]
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for run in slices(how, len(source), files=1):
+            for rows in slices_by_text(run, (named.ids, source), (named.ids, target)):
+                ends = [from_internal(identity.take(named.ids, end[rows]), kind) for end in (source, target)]
+                yield [ends[0], pa.array(columns["rank"][rows]), ends[1], pa.array(columns["similarity"][rows])]
+
+    name = f"similar_pairs/part-{named.bucket:05d}.parquet"
     return write_table(how.folder, name, schema, 2, batches(), how.compression)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.graph import InRows
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
 from ..verify.program_checks import CheckByArcs, CheckByEdges, CheckGroups
 
@@ -227,6 +228,23 @@ class OneBlockGraph:
 
 
 @dataclass(frozen=True)
+class PairRows(SizedArrays):
+    """Pairs of a vertex and one that is similar to it, sorted by source and rank. `len()` is the number of rows."""
+
+    source: NDArray[np.int64]
+    """[rows] dense numbers."""
+    target: NDArray[np.int64]
+    """[rows] dense numbers."""
+    rank: NDArray[np.int32]
+    """[rows] 1 for the vertex that is most similar to the source, and so on."""
+    similarity: NDArray[np.float64]
+    """[rows]"""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True)
 class Found:
     """What `Program.at_once` returns."""
 
@@ -245,6 +263,8 @@ class Found:
     levels: Sequence[Array] = ()
     """For `Program.groups`: of each vertex an int32 at each level. In `Program.levels` vertices have them by the names
     of `level_names`."""
+    similar: PairRows | None = None
+    """Pairs, of a program that `finds_similar`."""
 
 
 def level_names(levels: int) -> list[str]:
@@ -373,6 +393,9 @@ class Program(ABC):
     """The groups that are found when the program has ended: for each k, what edges of level k or more connect, where
     `levels` has the level of each edge. They become a table.
     """
+
+    finds_similar: ClassVar[bool] = False
+    """For `similar_pairs`. Whether `at_once` finds pairs, which become a table."""
 
     by_support: ClassVar[bool] = False
     """Whether the weight of an edge is its support, the number of triangles that contain it, not a weight of the input.
@@ -511,6 +534,10 @@ class GraphProgram(Program):
     @abstractmethod
     def at_once(self, graph: OneBlockGraph) -> Found:
         """The result. The entries of a vertex are its edges in both directions, with their weights if it `weighs`."""
+
+    def vertex_bytes(self, threads: int) -> int:
+        """Memory that the result and a number of threads take for each vertex, for the plan."""
+        return 0
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Not called, and neither are `emit` and `apply`."""

@@ -30,7 +30,7 @@ from .orders.asynchronous import run_to_silence
 from .orders.calls import is_shipped, name_of
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, facts_of, run_in_step
-from .program import Array, Found, GraphProgram, GroupsBefore, OneBlockGraph, Program, level_names
+from .program import Array, Found, GraphProgram, GroupsBefore, OneBlockGraph, PairRows, Program, level_names
 from .streaming import place_block
 
 ENTRY_SECONDS = 1e-7
@@ -98,6 +98,7 @@ def _run_on_graph(
         bytes=0,
         facts=found.facts,
         levels=levels,
+        similar=found.similar,
     )
 
 
@@ -176,6 +177,9 @@ class ProgramOutcome(SizedArrays):
 
     pairs: PairTable | None = None
     """Distances to own vertices (rows) from the sources (columns), of a program that keeps them."""
+
+    similar: PairRows | None = None
+    """Pairs, of a program that `finds_similar`."""
 
     pending: Pending | None = None
     """What `run_program` needs to go on; None if the program has ended, or has to begin anew."""

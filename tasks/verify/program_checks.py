@@ -71,6 +71,15 @@ class CheckByArcs:
         return self.needs_weights or bool(record["parameters"].get("weighted"))
 
 
+@contextmanager
+def of_record(name: str) -> Iterator[None]:
+    """Raises Flaw in place of the errors that a damaged record of a program in the manifest leads to."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
+
+
 def check_components(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Propagate the smallest vertex along edges."""
     _compare_ids(vertices, "weak_component", _smallest_connected(edges.source, edges.target, len(vertices.ids)))
@@ -122,6 +131,167 @@ def check_jaccard_top(edges: EdgeTable, vertices: VertexTable, record: Mapping[s
         ~(np.abs(stored - mean) <= ROUNDING),
         lambda at: f"vertex {vertices.name(at)} has the jaccard_top {mean[at]}, not {stored[at]}",
     )
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """The similarities of one vertex, found for a check."""
+
+    other: Int
+    """[others] the vertices with a common neighbour, ascending."""
+    value: NDArray[np.float64]
+    """[others]"""
+    slack: float
+    """How much of a value may be due to rounding; 0 if it is computed as the program does."""
+
+
+def _alike(arcs: Arcs, size: int, parameters: Mapping[str, Any], some: Int) -> Iterator[_Alike]:
+    """The similarities of each vertex in `some`: a row of the product of the matrix of edges with itself."""
+    weighted = bool(parameters["weighted"]) and arcs.weight is not None
+    weight = np.ones(len(arcs.source)) if not weighted or arcs.weight is None else arcs.weight
+    kept = (arcs.source != arcs.target) & (weight > 0)
+    one, other = arcs.source[kept], arcs.target[kept]
+    start, end = np.concatenate([one, other]), np.concatenate([other, one])
+    key, of_key = np.unique(start * max(size, 1) + end, return_inverse=True)
+    start, end = np.divmod(key, max(size, 1))
+    summed = np.bincount(of_key, np.tile(weight[kept], 2)) / (1 if arcs.directed else 2) if len(key) else np.zeros(0)
+    weight = summed if weighted else np.ones(len(key))
+    degree, measure = np.bincount(start, minlength=size), parameters["measure"]
+    offsets = np.concatenate([[0], np.cumsum(degree)])
+    most = parameters["most_neighbours"]
+    counts = np.ones(size, np.bool_) if most is None else degree <= most
+    sizes = np.bincount(start, weight * counts[end], minlength=size)
+    norms = np.sqrt(np.bincount(start, weight**2 * counts[end], minlength=size))
+    for v in some.tolist():
+        row = slice(offsets[v], offsets[v + 1])
+        near, own = end[row][counts[end[row]]], weight[row][counts[end[row]]]
+        lengths = degree[near]
+        at = np.arange(lengths.sum()) + np.repeat(offsets[near] - np.cumsum(lengths) + lengths, lengths)
+        theirs, mine = weight[at], np.repeat(own, lengths)
+        part = mine * theirs if measure == "cosine" else np.minimum(mine, theirs)
+        if measure == "adamic_adar":
+            part = np.repeat(1 / np.log(np.maximum(degree[near], 2)), lengths)
+        sums = np.bincount(end[at], part, minlength=size)
+        sums[v] = 0
+        other = np.flatnonzero(sums)
+        common = sums[other]
+        if measure == "cosine" and weighted:
+            value = common / (norms[v] * norms[other])
+        elif measure == "cosine":
+            value = common / np.sqrt(sizes[v] * sizes[other])
+        elif measure == "overlap_coefficient":
+            value = common / np.minimum(sizes[v], sizes[other])
+        else:
+            value = common if measure == "adamic_adar" else common / (sizes[v] + sizes[other] - common)
+        rounded = weighted or measure == "adamic_adar"
+        yield _Alike(other, value, 1e-9 * float(value.max(initial=0)) if rounded else 0.0)
+
+
+def _compared(arcs: Arcs, vertices: VertexTable, parameters: Mapping[str, Any]) -> Int:
+    """The vertices whose similarities are found again: all that the program has, or some if that is too much work."""
+    size = len(vertices.ids)
+    named = np.sort(_ids_at(vertices, parameters["of"])) if parameters["of"] else np.arange(size)
+    degree = np.bincount(arcs.source, minlength=size) + np.bincount(arcs.target, minlength=size)
+    if (degree.astype(np.float64) ** 2).sum() <= SEARCHED_ARCS:
+        return named
+    return named[np.linspace(0, len(named) - 1, min(len(named), SEARCHED)).astype(np.int64)]
+
+
+def check_most_similar(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Find the most similar vertex of each vertex, or of some vertices of a large graph."""
+    parameters = record["parameters"]
+    best = positions(vertices.added["most_similar"], vertices.ids)
+    similarity = _numbers(vertices, "highest_similarity")
+    some = _compared(arcs, vertices, parameters)
+    for v, found in zip(some.tolist(), _alike(arcs, len(vertices.ids), parameters, some), strict=True):
+        most = float(found.value.max(initial=0))
+        wanted = int(found.other[found.value == most][0]) if len(found.other) else -1
+        if most < parameters["minimum"] + (found.slack if best[v] < 0 else -found.slack):
+            wanted, most = -1, 0.0
+        right = best[v] == wanted or (
+            found.slack > 0 and bool((found.value[found.other == best[v]] >= most - found.slack).any())
+        )
+        if not right:
+            raise Flaw(
+                f"vertex {vertices.name(v)} has the most_similar {_named(vertices, best[v])}, "
+                f"not {_named(vertices, wanted)}"
+            )
+        if not abs(similarity[v] - most) <= found.slack + ROUNDING:
+            raise Flaw(f"vertex {vertices.name(v)} has the highest_similarity {most}, not {similarity[v]}")
+
+
+@of_record("similar_pairs")
+def check_similar_pairs(
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None
+) -> tuple[str, bool]:
+    """Check the table of similar pairs: its order and ranks, and all pairs of each vertex, or of some vertices of a
+    large graph. A file is in memory at a time. Raises Flaw.
+
+    `arcs` as for `check_programs`.
+    """
+    record = next(record for record in manifest["programs"] if record["name"] == "similar_pairs")
+    parameters, total = record["parameters"], 0
+    known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
+    if known is None or (parameters["weighted"] and known.weight is None):
+        return "not checked without the input, which has directions and weights", True
+    some = _compared(known, vertices, parameters)
+    alike = dict(zip(some.tolist(), _alike(known, len(vertices.ids), parameters, some), strict=True))
+    seen: set[int] = set()
+    for name in table_files(manifest, "similar_pairs"):
+        table = read_file(out, name, ["source", "rank", "target", "similarity"])
+        source, target = (positions(table[column], vertices.ids) for column in ("source", "target"))
+        rank, similarity = table["rank"].to_numpy(), table["similarity"].to_numpy()
+        if (
+            rank.dtype != np.int32
+            or similarity.dtype != np.float64
+            or min(source.min(initial=0), target.min(initial=0))
+        ):
+            raise Flaw(f"{name} has ranks that are not int32, similarities that are not float64, or unknown ids")
+        same = source[1:] == source[:-1]
+        if (source[1:] < source[:-1]).any() or not np.array_equal(rank, _ranks(source)):
+            raise Flaw(f"{name} has sources that do not ascend, or ranks that are not 1, 2, … of each source")
+        behind = (similarity[1:] < similarity[:-1]) | ((similarity[1:] == similarity[:-1]) & (target[1:] > target[:-1]))
+        if not behind[same].all() or (rank > parameters["k"]).any() or (source == target).any():
+            raise Flaw(f"{name} has pairs that are not in the order of their similarity, too many, or of one vertex")
+        total += len(source)
+        for v in np.intersect1d(some, source).tolist():
+            seen.add(v)
+            own = source == v
+            _check_pairs(vertices.name(v), alike[v], target[own], similarity[own], parameters)
+    nothing = np.zeros(0, np.int64)
+    for v in set(alike) - seen:
+        _check_pairs(vertices.name(v), alike[v], nothing, nothing.astype(np.float64), parameters)
+    if total != record["facts"]["pairs"]:
+        raise Flaw(f"similar_pairs has {total:,} pairs; the manifest says {record['facts']['pairs']:,}")
+    return f"{total:,} pairs; those of {len(some):,} vertices computed again", True
+
+
+def _ranks(source: Int) -> Int:
+    """1, 2, … within each run of equal sources."""
+    first = np.flatnonzero(np.diff(source, prepend=-1))
+    return np.arange(len(source)) - np.repeat(first, np.diff(first, append=len(source))) + 1
+
+
+def _check_pairs(
+    name: str, found: _Alike, target: Int, similarity: NDArray[np.float64], parameters: Mapping[str, Any]
+) -> None:
+    """Compare the pairs of one vertex with its similarities. Raises Flaw."""
+    least, k, slack = parameters["minimum"], parameters["k"], found.slack
+    at = np.minimum(np.searchsorted(found.other, target), max(len(found.other) - 1, 0))
+    if len(target) and not (len(found.other) and np.array_equal(found.other[at], target)):
+        raise Flaw(f"vertex {name} has a pair without a common neighbour")
+    value = found.value[at] if len(target) else similarity
+    if not (np.abs(value - similarity) <= slack + ROUNDING).all() or (value < least - slack).any():
+        raise Flaw(f"vertex {name} has other similarities than {value}")
+    if len(target) < min(k, int(np.count_nonzero(found.value >= least + slack))):
+        raise Flaw(f"vertex {name} has {len(target):,} pairs, and more vertices are similar to it")
+    others = ~np.isin(found.other, target)
+    if len(target) == k and others.any():
+        ahead = found.value[others] > value[-1] + slack
+        if slack == 0:
+            ahead |= (found.value[others] == value[-1]) & (found.other[others] < target[-1])
+        if ahead.any():
+            raise Flaw(f"vertex {name} lacks a pair that is more similar than its last")
 
 
 def check_labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -489,15 +659,6 @@ def check_all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, 
     listed = plot[: len(facts["hop_plot"])]
     if every and not (facts["longest"] == len(plot) and np.allclose(facts["hop_plot"], listed, rtol=1e-12)):
         raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
-
-
-@contextmanager
-def of_record(name: str) -> Iterator[None]:
-    """Raises Flaw in place of the errors that a damaged record of a program in the manifest leads to."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
-        raise Flaw(f"the manifest's record of {name} is damaged: {type(error).__name__} {error}") from error
 
 
 def has_distance_table(record: Mapping[str, Any]) -> bool:

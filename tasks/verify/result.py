@@ -25,6 +25,7 @@ from .program_checks import (
     CheckByArcs,
     CheckByEdges,
     check_distance_table,
+    check_similar_pairs,
     has_distance_table,
     of_record,
 )
@@ -223,6 +224,8 @@ def _check_programs(
             if known is None and not manifest["input"].get("directed") and not record["parameters"].get("weighted"):
                 known = arcs_of(edges)
             checklist.run(table, partial(check.run, folder, manifest, edges, vertices, known))
+    if any(record["name"] == "similar_pairs" for record in manifest["programs"]):
+        checklist.run("similar_pairs", lambda: check_similar_pairs(folder, manifest, edges, vertices, arcs()))
 
 
 def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:

@@ -130,6 +130,8 @@ def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -
     assert listed.pop("distances") == [("source", "id"), ("target", "id"), ("distance", "int32")]  # on request
     for name in ("core_groups", "community_groups"):  # on request
         assert listed.pop(name) == [(field.name, str(field.type)) for field in GROUPS_OF_PROGRAM]
+    of_pairs = [("source", "id"), ("rank", "int32"), ("target", "id"), ("similarity", "double")]
+    assert listed.pop("similar_pairs") == of_pairs  # on request
     assert tables.keys() == listed.keys()
     for name, schema in tables.items():
         found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]

@@ -108,6 +108,7 @@ def test_parameters_of_all_programs_are_part_of_a_result(alone: Result) -> None:
         "betweenness.sources": 9,
         "distances.sources": 9,
         "leiden.iterations": 3,
+        "similar_pairs.k": 3,
     }
     assert {name.partition(".")[0] for name in others} == {
         name for name in WITHOUT_SOURCE if every_shipped()[name].parameters
@@ -164,7 +165,7 @@ def test_workers_find_the_same_bits(
     result = mine(rows, tmp_path / "out", programs=ALL, client=two_workers, **options)
     assert result.vertices.to_table().equals(alone.vertices.to_table())
     for own, other in zip(result.manifest.programs, alone.manifest.programs, strict=True):
-        alone_there = own.name == "leiden"  # one worker has all edges
+        alone_there = own.name in ("leiden", "similar_pairs")  # one worker has all edges
         assert (own.groups, own.carrier) == ((1, "memory") if alone_there else (2, carrier))
         assert alone_there or own.bytes > 0
         assert (own.converged, own.moved) == (other.converged, other.moved)
