@@ -10,6 +10,7 @@
     python -m benchmarks programs        vertex programs alone, graph in memory
     python -m benchmarks program_orders  exchanges and entries of the synchronous and the asynchronous order
     python -m benchmarks communities     communities, compared with igraph
+    python -m benchmarks similar_pairs   pairs of similar vertices, compared with self-joins by DuckDB and Polars
     python -m benchmarks predictions     seconds of searches from all vertices, predicted over actual
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_bands       λ in bands: the work of several workers, on one GPU

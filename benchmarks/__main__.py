@@ -35,6 +35,7 @@ NAMES = (
     "programs",
     "program_orders",
     "communities",
+    "similar_pairs",
     "predictions",
     "bands",
     *FOLDERS,

@@ -29,6 +29,7 @@ from benchmarks import (
     record,
     runs,
     shards,
+    similar_pairs,
 )
 from benchmarks.common import id_rows, machine
 from benchmarks.common.command import Layout
@@ -74,6 +75,11 @@ def test_kernels(tiny: Graph) -> None:
 def test_communities(tiny: Graph) -> None:
     row = communities.measure(tiny.name, programs.block_of(tiny.path), 2, 1, 1)
     assert len(row) == len(communities.HEAD) and float(row[7]) > 0.9
+
+
+def test_similar_pairs(tiny: Graph) -> None:
+    row = similar_pairs.measure(tiny.name, programs.block_of(tiny.path), 4, 1, 1, ["duckdb", "polars"])
+    assert len(row) == len(similar_pairs.HEAD) and all(row)
 
 
 def test_program_orders(tiny: Graph) -> None:
