@@ -448,3 +448,29 @@ def most_similar(near: Neighbourhoods, chosen: IntArray, k: int, minimum: float)
     _find(*rows, *how, sums, touched, cursor, vertex, similarity, count)
     filled = np.arange(k) < count[1:, None]
     return Similar(np.cumsum(count), vertex[filled], similarity[filled])
+
+
+@cached_njit(parallel=True)
+def _common(offsets, neighbour, share, one, other, found):
+    """The sums of the shares of the common neighbours of pairs of vertices, by merging their rows."""
+    for i in prange(one.size):
+        at, end = offsets[one[i]], offsets[one[i] + 1]
+        there, last = offsets[other[i]], offsets[other[i] + 1]
+        total = 0.0
+        while at < end and there < last:
+            u, w = neighbour[at], neighbour[there]
+            if u == w:
+                total += share[u]
+            at += u <= w
+            there += w <= u
+        found[i] = total
+
+
+def common_neighbours(rows: InRows, share: Floats, one: IntArray, other: IntArray) -> Floats:
+    """[pairs] the sum of the `share` [vertices] of the common neighbours of the vertices `one` and `other` [pairs].
+
+    `rows` have each edge at both ends, once, without loops. Reads the rows of both vertices.
+    """
+    found = np.empty(len(one))
+    _common(rows.offsets, rows.source, share, one, other, found)
+    return found

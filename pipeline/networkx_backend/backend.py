@@ -12,7 +12,7 @@ import inspect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.graph import InRows
 from ...kernels.runtime.threads import kernel_threads, most_threads
 from ...tasks.bound.peel import find_lambda, find_triangles
-from ...tasks.programs import AnyProgram, Entries, ProgramOutcome, run_in_one_block
+from ...tasks.partition import RangePartitioner
+from ...tasks.programs import AnyProgram, Entries, ProgramOutcome, cut_blocks, run_in_one_block
 from ...tasks.programs.shipped.betweenness import Betweenness
 from ...tasks.programs.shipped.coreness import Coreness
 from ...tasks.programs.shipped.distances import Distances
+from ...tasks.programs.shipped.hits import Hits
 from ...tasks.programs.shipped.pagerank import PageRank
 from ..cluster.connecting.guard import guarded_call
 
@@ -75,6 +78,12 @@ class NetworkXGraph:
         """[edges] λ."""
         with guarded_call(), kernel_threads(most_threads()):
             return self._by_edge(find_lambda(self._found[1]))
+
+    @cached_property
+    def rows(self) -> InRows:
+        """[nodes] the neighbours of each node of an undirected graph, without loops, ascending by index."""
+        entries, home = Entries(self.low, self.high), RangePartitioner()
+        return cut_blocks(entries, len(self.nodes), home, False, "both")[0].rows
 
     def weights(self, name: Any) -> NDArray[np.float64]:
         """[edges of `source`] The graph's current value of the attribute `name`, 1 for an edge without it."""
@@ -139,8 +148,16 @@ LEAST_EDGES = 2000
 """Below this number of edges, NetworkX itself is as fast, and loads no compiled code."""
 
 
+LEAST_PAIRS = 50_000
+"""Below this number of pairs of nodes, NetworkX has them before edgemill has converted a graph."""
+PAIRS_AT_ONCE = 1 << 16
+"""Pairs of nodes whose common neighbours are found together."""
+
+
 MOST_STEPS = 1000
-"""Supersteps that `core_number` runs at most. Graphs that need more, such as long paths, are faster in NetworkX."""
+"""Supersteps that `core_number` and `hits` run at most. Graphs that need more, such as long paths, are faster in
+NetworkX.
+"""
 
 
 def convert_from_nx(graph: Any, **needed: Any) -> NetworkXGraph:
@@ -159,12 +176,14 @@ _LEFT: Mapping[str, Mapping[str, Any]] = {
     "eccentricity": {"v": None, "sp": None, "weight": None},
     "clustering": {"weight": None},
     "average_clustering": {"weight": None},
+    "hits": {"nstart": None, "normalized": True},
     "pagerank": {"personalization": None, "nstart": None, "dangling": None},
 }
 """Function → parameter → the only value of it that edgemill supports."""
-_DIRECTED = "betweenness_centrality", "closeness_centrality", "eccentricity", "pagerank"
+_DIRECTED = "betweenness_centrality", "closeness_centrality", "eccentricity", "hits", "pagerank"
 _LEIDEN = "leiden_communities", "leiden_partitions"
-_PARALLEL = "closeness_centrality", "eccentricity", "pagerank", *_LEIDEN
+_PAIRS = "adamic_adar_index", "jaccard_coefficient"
+_PARALLEL = "closeness_centrality", "eccentricity", "hits", "pagerank", *_LEIDEN
 """Functions for directed graphs, and for multigraphs."""
 
 
@@ -180,7 +199,16 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
         return f"edgemill computes {name} only of undirected graphs"
     if graph.is_multigraph() and name not in _PARALLEL:
         return f"edgemill computes {name} only of graphs without parallel edges"
+    if name == "hits":
+        return _has_no_weights(graph)
     return _has_usual_weights(graph, call.arguments["weight"]) if name in ("pagerank", *_LEIDEN) else True
+
+
+def _has_no_weights(graph: Any) -> bool | str:
+    """Whether all edges have the weight 1, or none. NetworkX takes the attribute "weight" as the weight."""
+    graph = graph.graph if isinstance(graph, NetworkXGraph) else graph
+    weights = (value for _, _, value in graph.edges(data="weight", default=1))
+    return all(value == 1 for value in weights) or "edgemill computes hits without weights, and edges have some"
 
 
 def _has_usual_weights(graph: Any, weight: Any) -> bool | str:
@@ -196,6 +224,10 @@ def _has_usual_weights(graph: Any, weight: Any) -> bool | str:
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether the graph is large enough for edgemill, or the reason why it is not. NetworkX has no own Leiden."""
     graph = args[0] if args else kwargs["G"]
+    if name in _PAIRS:
+        pairs = args[1] if len(args) > 1 else kwargs.get("ebunch")
+        if pairs is not None and not (hasattr(pairs, "__len__") and len(pairs) >= LEAST_PAIRS):
+            return f"there are fewer than {LEAST_PAIRS:,} pairs, or their number is not known"
     if name in _LEIDEN or isinstance(graph, NetworkXGraph) or graph.number_of_edges() >= LEAST_EDGES:
         return True
     return f"the graph has fewer than {LEAST_EDGES:,} edges"
@@ -256,6 +288,86 @@ def core_number(G: NetworkXGraph) -> dict[Any, int]:
     if not found.converged:
         return dict(nx.core_number(G.graph, backend="networkx"))
     return dict(zip(G.nodes, found.state["core"].tolist(), strict=True))
+
+
+def k_core(G: NetworkXGraph, k: float | None = None, core_number: Mapping[Any, int] | None = None) -> Any:
+    """networkx.k_core"""
+    core = globals()["core_number"](G) if core_number is None else core_number
+    least = max(core.values()) if k is None else k
+    return G.graph.subgraph(node for node, own in core.items() if own >= least).copy()
+
+
+def hits(
+    G: NetworkXGraph, max_iter: int = 100, tol: float = 1.0e-8, nstart: None = None, normalized: bool = True
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    """networkx.hits. NetworkX computes graphs that converge slowly, and those without edges."""
+    import networkx as nx
+
+    if not len(G):
+        return {}, {}
+    if max_iter <= 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    found = G.run(Hits(tolerance=min(max(tol, 1e-14), 1e-10)), most_steps=MOST_STEPS) if len(G.source) else None
+    if found is None or not found.converged:
+        hubs, authorities = nx.hits(G.graph, max_iter, tol, backend="networkx")
+        return hubs, authorities
+    first, second = (dict(zip(G.nodes, found.state[name].tolist(), strict=True)) for name in ("hub", "authority"))
+    return first, second
+
+
+def jaccard_coefficient(G: NetworkXGraph, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """networkx.jaccard_coefficient"""
+    degree = G.degree
+
+    def similarity(common: NDArray[np.float64], one: NDArray[np.int32], other: NDArray[np.int32]) -> list[float]:
+        either = (degree[one] + degree[other] - common).tolist()
+        return [
+            own / all_of_both if all_of_both else 0 for own, all_of_both in zip(common.tolist(), either, strict=True)
+        ]
+
+    return _of_pairs(G, "jaccard_coefficient", ebunch, np.ones(len(G)), similarity)
+
+
+def adamic_adar_index(G: NetworkXGraph, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """networkx.adamic_adar_index"""
+    share = 1 / np.log(np.maximum(G.degree, 2))
+
+    def similarity(common: NDArray[np.float64], one: NDArray[np.int32], other: NDArray[np.int32]) -> list[float]:
+        found: list[float] = common.tolist()
+        return [value or 0 for value in found]
+
+    return _of_pairs(G, "adamic_adar_index", ebunch, share, similarity)
+
+
+def _of_pairs(
+    G: NetworkXGraph, name: str, ebunch: Any, share: NDArray[np.float64], similarity: Callable[..., list[float]]
+) -> Iterator[tuple[Any, Any, float]]:
+    """The similarity of the nodes of each pair, by the sum of the `share` [nodes] of common neighbours. NetworkX
+    computes those of graphs with loops, and of a node and itself.
+    """
+    import networkx as nx
+
+    pairs = None if ebunch is None else [(u, v) for u, v in ebunch]
+    for node in itertools.chain.from_iterable(pairs or ()):
+        if node not in G:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    if G.loops or any(u == v for u, v in pairs or ()):
+        found: Iterator[tuple[Any, Any, float]] = getattr(nx, name)(G.graph, pairs, backend="networkx")
+        return found
+    return _in_parts(G, nx.non_edges(G.graph) if pairs is None else iter(pairs), share, similarity)
+
+
+def _in_parts(
+    G: NetworkXGraph, pairs: Iterator[Any], share: NDArray[np.float64], similarity: Callable[..., list[float]]
+) -> Iterator[tuple[Any, Any, float]]:
+    from ...kernels.cpu.similar_pairs import common_neighbours  # loads Numba
+
+    while part := list(itertools.islice(pairs, PAIRS_AT_ONCE)):
+        one, other = (np.array([G.index[pair[end]] for pair in part], np.int32) for end in (0, 1))
+        with guarded_call(), kernel_threads(most_threads()):
+            common = common_neighbours(G.rows, share, one, other)
+        for (u, v), value in zip(part, similarity(common, one, other), strict=True):
+            yield u, v, value
 
 
 def betweenness_centrality(

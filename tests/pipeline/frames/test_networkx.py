@@ -76,7 +76,9 @@ def test_networkx_s_own_tests() -> None:
     calls, said = networkx_tests(
         "networkx.algorithms.tests.test_core",
         "networkx.algorithms.tests.test_cluster",
+        "networkx.algorithms.link_analysis.tests.test_hits",
         "networkx.algorithms.link_analysis.tests.test_pagerank",
+        "networkx.algorithms.tests.test_link_prediction",
         "networkx.algorithms.centrality.tests.test_betweenness_centrality",
         "networkx.algorithms.centrality.tests.test_closeness_centrality",
         "networkx.algorithms.tests.test_distance_measures",
@@ -148,6 +150,9 @@ def test_the_same_answers(rows: list[tuple[int, int]], alone: set[int], k: float
             )
         assert answer("transitivity", graph, backend="edgemill") == answer("transitivity", graph)
         assert answer("core_number", graph, backend="edgemill") == answer("core_number", graph)
+        if graph:
+            found, expected = answer("k_core", graph, backend="edgemill"), answer("k_core", graph, backend="networkx")
+            assert found is expected if isinstance(expected, type) else same_graph(found, expected)
         found, expected = answer("k_truss", graph, k, backend="edgemill"), answer("k_truss", graph, k)
         if isinstance(expected, type):
             assert found is expected is nx.NetworkXNotImplemented
@@ -225,6 +230,48 @@ def test_the_same_centralities(rows: list[tuple[int, int]], alone: set[int], kin
         assert found == expected and (isinstance(found, type) or all(type(value) is int for value in found.values()))
 
 
+@given(rows=strategies.edge_lists(11), pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
+@settings(max_examples=examples(40))
+def test_the_same_predictions(rows: list[tuple[int, int]], pairs: list[tuple[int, int]]) -> None:
+    """Of some pairs, and of all without an edge; with loops, and pairs of a node and itself."""
+    graph = nx.Graph()
+    graph.add_nodes_from(f"n{node}" for node in range(9))
+    graph.add_edges_from((f"n{u}", f"n{v}") for u, v in rows)
+    named = [(f"n{u}", f"n{v}") for u, v in pairs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NetworkX warns each time that it caches a graph
+        for name in ("jaccard_coefficient", "adamic_adar_index"):
+            for ebunch in (named, None):
+
+                def values(backend: str, name: str = name, ebunch: Any = ebunch) -> Any:
+                    try:
+                        return list(getattr(nx, name)(graph, ebunch, backend=backend))
+                    except (nx.NodeNotFound, ZeroDivisionError) as error:
+                        return type(error)
+
+                found, expected = values("edgemill"), values("networkx")
+                if isinstance(expected, type):
+                    assert found is expected
+                    continue
+                assert [row[:2] for row in found] == [row[:2] for row in expected]
+                assert [row[2] for row in found] == pytest.approx([row[2] for row in expected], rel=1e-12)
+                assert [type(row[2]) for row in found] == [type(row[2]) for row in expected]
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
+def test_the_same_hubs(kind: type[nx.Graph]) -> None:
+    """With loops and parallel edges; and without edges, which NetworkX computes."""
+    graph = kind(nx.barabasi_albert_graph(60, 3, seed=2))
+    graph.add_edges_from([(5, 5), (1, 2), (1, 2)])
+    for options in ({}, {"tol": 1e-12}):
+        found = nx.hits(graph, **options, backend="edgemill")
+        for own, theirs in zip(found, nx.hits(graph, **options, backend="networkx"), strict=True):
+            assert list(own) == list(theirs) and own == pytest.approx(theirs, abs=1e-7)
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx.hits(graph, max_iter=0, backend="edgemill")
+    assert nx.hits(kind(), backend="edgemill") == ({}, {})
+
+
 def test_attributes_of_a_truss_are_its_own() -> None:
     graph = nx.complete_graph(4)
     graph.nodes[0]["colour"] = graph.edges[0, 1]["colour"] = "red"
@@ -256,6 +303,10 @@ def test_a_graph_that_changes() -> None:
         ("closeness_centrality", nx.Graph([(0, 1)]), {"distance": "weight"}),
         ("eccentricity", nx.Graph([(0, 1)]), {"v": 0}),
         ("eccentricity", nx.Graph([(0, 1)]), {"sp": {0: {0: 0, 1: 1}, 1: {0: 1, 1: 0}}}),
+        ("hits", nx.Graph([(0, 1)]), {"nstart": {0: 1, 1: 0}}),
+        ("hits", nx.Graph([(0, 1)]), {"normalized": False}),
+        ("hits", nx.Graph([(0, 1, {"weight": 2})]), {}),
+        ("k_core", nx.DiGraph([(0, 1)]), {}),
         ("pagerank", nx.Graph([(0, 1)]), {"personalization": {0: 1}}),
         ("pagerank", nx.Graph([(0, 1)]), {"nstart": {0: 1, 1: 0}}),
         ("pagerank", nx.Graph([(0, 1)]), {"dangling": {0: 1}}),
@@ -333,6 +384,9 @@ def test_small_graphs_are_not_dispatched_automatically() -> None:
     assert backend.should_run("triangles", (), {"G": large}) is True
     assert backend.should_run("triangles", (NetworkXGraph(small),), {}) is True
     assert "without weight" in str(backend.can_run("clustering", (small, None, "weight"), {}))
+    for pairs in ([(0, 1)], iter([(0, 1)])):
+        assert "fewer than 50,000 pairs" in str(backend.should_run("jaccard_coefficient", (large, pairs), {}))
+    assert backend.should_run("adamic_adar_index", (large,), {"ebunch": [(0, 1)] * backend.LEAST_PAIRS}) is True
 
 
 def test_import_of_networkx_loads_no_edgemill() -> None:
