@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -100,10 +100,10 @@ def _classes(vertices, round_number, found):
 
 
 def _by_class(vertices: IntArray, round_number: int) -> list[IntArray]:
-    """[classes] the vertices of each class, in their order."""
+    """The vertices of each class that has some, in their order."""
     of_class = np.empty(len(vertices), np.int16)
     _classes(vertices, round_number, of_class)
-    return [vertices[own] for own in positions_by_group(of_class, CLASSES)]
+    return [vertices[own] for own in positions_by_group(of_class, CLASSES) if len(own)]
 
 
 @cached_njit(inline="always")
@@ -392,7 +392,9 @@ class _Tables(NamedTuple):
 
 def _threads_for(vertices: int) -> AbstractContextManager[int]:
     """A parallel loop over few vertices has fewer threads, since they take longer to start and end than the work."""
-    return kernel_threads(max(1, min(threads_now(), vertices // FEWEST)))
+    now = threads_now()
+    few = max(1, min(now, vertices // FEWEST))
+    return nullcontext(now) if few == now else kernel_threads(few)
 
 
 def _move_all(graph: Weighted, group: IntArray, resolution: float, tables: _Tables) -> None:
