@@ -78,7 +78,7 @@ def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array
 PAGE_ROWS = 2**18
 """The most rows of a page that a GPU encodes. Each page takes Python some time."""
 _SMALLER = 0.8
-"""Pages that a GPU has encoded are compressed if that makes the first one of a row group smaller than this share."""
+"""Pages that a GPU has encoded are compressed if that makes the first one smaller than this share."""
 
 
 def encode_on_device(
@@ -94,10 +94,11 @@ def encode_on_device(
     at = len(MAGIC)
     for name, values in columns.items():
         pages = _pages(values, start, row_groups)
+        packs = compression != "none" and _gets_smaller(pages, compression)
         first = 0
         for own, rows in zip(chunks, row_groups, strict=True):
             last = first + -(-rows // PAGE_ROWS)
-            chunk = _Chunk(pages, range(first, last), rows, compression)
+            chunk = _Chunk(pages, range(first, last), rows, compression if packs else "none")
             own.append(chunk.entry(schema.field(name), at))
             pieces += chunk.pieces
             at += chunk.packed
@@ -120,13 +121,10 @@ class _Chunk:
 
     def __init__(self, pages: Pages, own: range, rows: int, compression: str) -> None:
         bodies = [pages.content[pages.offsets[page] : pages.offsets[page + 1]] for page in own]
-        codec = None if compression == "none" or not bodies else _codec(compression)
-        packed = bodies
-        if codec is not None and len(_compressed(codec, bodies[0])) < _SMALLER * len(bodies[0]):
-            packed = [_compressed(codec, body) for body in bodies]
+        packed, checksums = bodies, pages.checksum[own.start : own.stop].tolist()
+        if compression != "none":
+            packed = [_compressed(body, compression) for body in bodies]
             checksums = [crc32(body.data) for body in packed]
-        else:
-            codec, checksums = None, pages.checksum[own.start : own.stop].tolist()
         counts = [min(PAGE_ROWS, rows - at) for at in range(0, rows, PAGE_ROWS)]
         headers = [
             np.frombuffer(struct_bytes(_page_header(count, len(body), len(small), checksum)), np.uint8)
@@ -136,13 +134,12 @@ class _Chunk:
         """The bytes of the chunk."""
         self.packed = sum(map(len, self.pieces))
         self._unpacked = sum(map(len, headers)) + sum(map(len, bodies))
-        self._rows, self._is_packed = rows, codec is not None
-        self._compression = compression
+        self._rows, self._compression = rows, compression
         self._ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
 
     def entry(self, field: pa.Field, start: int) -> Struct:
         """The chunk's entry in the footer, if it is at `start` of the file."""
-        entry = _entry_of_one_row(field, self._compression if self._is_packed else "none")
+        entry = _entry_of_one_row(field, self._compression)
         about: Struct = entry[_METADATA].value
         width = field.type.bit_width // 8
         low, high = (value.to_bytes(width, "little", signed=True) for value in self._ends)
@@ -184,11 +181,14 @@ def _page_header(rows: int, unpacked: int, packed: int, checksum: int) -> Struct
     return {**{key: Value(I32, number) for key, number in numbers.items()}, 5: Value(STRUCT, values)}
 
 
-def _codec(compression: str) -> pa.Codec:
-    return pa.Codec(compression, ZSTD_LEVEL) if compression == "zstd" else pa.Codec(compression)
+def _gets_smaller(pages: Pages, compression: str) -> bool:
+    """Whether the first page gets so much smaller that all pages of the column are compressed."""
+    first = pages.content[: pages.offsets[1]]
+    return len(_compressed(first, compression)) < _SMALLER * len(first)
 
 
-def _compressed(codec: pa.Codec, body: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _compressed(body: NDArray[np.uint8], compression: str) -> NDArray[np.uint8]:
+    codec = pa.Codec(compression, ZSTD_LEVEL) if compression == "zstd" else pa.Codec(compression)
     return np.frombuffer(codec.compress(pa.py_buffer(body)), np.uint8)
 
 

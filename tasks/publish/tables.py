@@ -133,7 +133,7 @@ def finish_edges(
 def _is_encoded_on_device(column: TableColumn) -> bool:
     """Whether a GPU has the values of a column, and encodes them."""
     is_number = column.ids is None and column.missing is None and column.type in (pa.int32(), pa.int64())
-    return is_number and not kernels.on_host(column.values) and column.values.dtype == column.type.to_pandas_dtype()
+    return is_number and not kernels.on_host(column.values) and column.values.dtype.name == str(column.type)
 
 
 def _edge_file(how: TableOptions, bucket: int, file: int) -> str:
