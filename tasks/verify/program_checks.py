@@ -493,7 +493,7 @@ def check_community_groups(
         return f"{detail}; whether one can move was not checked", True
     unit = np.unique(np.where(part >= 0, part, len(stored["id"]) + number), return_inverse=True)[1]
     _check_settled(arcs, vertices, record, unit, positions(vertices.added["community"], vertices.ids))
-    return f"{detail}; the communities are better by no move of one of level 2", True
+    return f"{detail}; no move of a part of level 2 makes the communities better", True
 
 
 def _homes_by_level(stored: Mapping[str, Int], innermost: Int) -> Iterator[Int]:
