@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ...kernels.runtime.device import device
+from ...kernels.runtime.device import device, on_host
 from ...kernels.runtime.threads import cores
 from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
@@ -84,7 +84,8 @@ def run_cliques(needed: Needed) -> None:
     assert needed.method is not None
     for compact_rows in (False, True)[: 1 + needed.compact_rows]:
         known = run_clique(needed.method, MemorySpace.DEVICE, needed.whole, compact_rows)
-    encode_on_device({"lambda": known.low}, 0, [len(known.low)], "none")
+    if not on_host(known.low):
+        encode_on_device({"lambda": known.low}, 0, [len(known.low)], "none")
 
 
 def compile_for_gpus() -> float:

@@ -270,7 +270,7 @@ def _finish_edges(
     results: BucketResults,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    known = publish.edge_values(results, how.converged, encoded.schema.names)
+    known = publish.edge_values(results, how.converged)
     return finish_edges(how, bucket, len(results), encoded, known, added, file)
 
 

@@ -5,7 +5,7 @@ Both ends of the interval are the same array where all λ are known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,10 +145,10 @@ def vertex_histograms(vertices: BucketVertices) -> tuple[NDArray[np.int64], NDAr
     return low, low if vertices.high is vertices.low else histogram(vertices.high[there])
 
 
-def edge_values(results: BucketResults, converged: bool, encoded: Collection[str] = ()) -> list[TableColumn]:
-    """The value columns of the table of edges, without the columns that are `encoded` already."""
+def edge_values(results: BucketResults, converged: bool) -> list[TableColumn]:
+    """The value columns of the table of edges."""
     columns = edge_columns(converged)
-    return [value_column(columns, own.name, own.value(results)) for own in columns if own.name not in encoded]
+    return [value_column(columns, own.name, own.value(results)) for own in columns]
 
 
 def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
