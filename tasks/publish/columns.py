@@ -98,15 +98,10 @@ def send_columns(owned: OwnedRows, columns: Columns) -> Bundle[EdgeValues]:
 def collect_columns(
     edges: BucketEdges, columns: Sequence[EdgeColumn], parts: Mapping[int, EdgeValues]
 ) -> dict[str, NDArray[np.int32]]:
-    """The columns of a bucket's edges, in row order. Raises InternalError unless each row arrives exactly once."""
-    arrived = np.zeros_like(edges.low, np.bool_)
-    for part in parts.values():
-        kernels.store(arrived, part.row, np.ones_like(part.row, np.bool_))
-    count = sum(map(len, parts.values()))
-    if count != len(edges) or kernels.total(arrived) < len(edges):
-        raise InternalError(
-            f"bucket {edges.bucket} has {len(edges)} edges, and values of {count} edges arrived: not one for each"
-        )
+    """The columns of a bucket's edges, in row order. Raises InternalError unless each row arrives exactly once.
+
+    The kernels that write the columns have ended.
+    """
 
     def in_order(name: str) -> NDArray[np.int32]:
         values = np.empty_like(edges.low)
@@ -115,7 +110,16 @@ def collect_columns(
         return values
 
     names = [column.name for column in columns]
-    return _once(names, lambda name: tuple(id(part.columns[name]) for part in parts.values()), in_order)
+    found = _once(names, lambda name: tuple(id(part.columns[name]) for part in parts.values()), in_order)
+    arrived = np.zeros_like(edges.low, np.bool_)
+    for part in parts.values():
+        kernels.store(arrived, part.row, np.ones_like(part.row, np.bool_))
+    count = sum(map(len, parts.values()))
+    if count != len(edges) or kernels.total(arrived) < len(edges):  # waits for all kernels so far
+        raise InternalError(
+            f"bucket {edges.bucket} has {len(edges)} edges, and values of {count} edges arrived: not one for each"
+        )
+    return found
 
 
 def send_reduced(edges: BucketEdges, columns: Sequence[EdgeColumn], values: Columns) -> Bundle[VertexValues]:
