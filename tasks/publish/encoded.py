@@ -188,7 +188,8 @@ def _gets_smaller(pages: Pages, compression: str) -> bool:
 
 
 def _compressed(body: NDArray[np.uint8], compression: str) -> NDArray[np.uint8]:
-    codec = pa.Codec(compression, ZSTD_LEVEL) if compression == "zstd" else pa.Codec(compression)
+    name = "lz4_raw" if compression == "lz4" else compression  # what Parquet's writer of Arrow means by lz4
+    codec = pa.Codec(name, ZSTD_LEVEL) if name == "zstd" else pa.Codec(name)
     return np.frombuffer(codec.compress(pa.py_buffer(body)), np.uint8)
 
 

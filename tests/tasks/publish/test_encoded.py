@@ -73,7 +73,7 @@ def test_a_joined_file(
         assert read_footer(file).num_rows == ROWS
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", [*COMPRESSIONS, "gzip", "lz4"])
 @pytest.mark.parametrize("rows", [ROWS, 1_999, 100])
 def test_a_joined_file_with_columns_of_a_gpu(
     tmp_path: Path, rows: int, compression: str, monkeypatch: pytest.MonkeyPatch
@@ -105,7 +105,7 @@ def test_a_joined_file_with_columns_of_a_gpu(
             assert ends == (own.min(), own.max(), 0)
             packed = compression != "none" and name == "few"
             if rows > 100:  # the last block of a page is filled with zeros
-                assert column.compression == (compression.upper() if packed else "UNCOMPRESSED")
+                assert column.compression == (compression.upper() if packed else "UNCOMPRESSED"), name
         start += group.num_rows
 
 
