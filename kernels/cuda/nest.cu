@@ -7,6 +7,8 @@
 //           two finds, the other kernels one: mostly one or two steps, about 32 bytes from random addresses each.
 #include "common.cuh"
 
+constexpr int TILE = 16;
+
 __device__ __forceinline__ int root_of(volatile int* up, int v) {
     int parent = up[v];
     while (parent != v) {
@@ -41,6 +43,35 @@ extern "C" __global__ void by_level(const int* __restrict__ level, int64 edges, 
         if (lane == leader) at = atomicAdd(&next[k], static_cast<unsigned long long>(__popc(same)));
         at = __shfl_sync(same, at, leader);
         ordered[at + __popc(same & ((1u << lane) - 1))] = static_cast<int>(e);
+    }
+}
+
+// The same for few levels: a block counts TILE edges of each of its threads in shared memory, and reserves the places of
+// a level with one atomic. Most edges have few levels, so the atomics of single warps would wait for each other.
+extern __shared__ unsigned long long reserved[];  // [levels] the next place of each level for this block's edges
+
+extern "C" __global__ void by_few_levels(const int* __restrict__ level, int64 edges, int highest, unsigned long long* next, int* ordered) {
+    uint32* counts = reinterpret_cast<uint32*>(reserved + highest + 1);
+    const int64 tile = static_cast<int64>(blockDim.x) * TILE;
+    for (int64 first = blockIdx.x * tile; first < edges; first += gridDim.x * tile) {
+        for (int k = threadIdx.x; k <= highest; k += blockDim.x) counts[k] = 0;
+        __syncthreads();
+        uint32 place[TILE];  // the level's number from the highest, and the edge's place among the block's edges of that level
+        for (int i = 0; i < TILE; i++) {
+            const int64 e = first + i * blockDim.x + threadIdx.x;
+            if (e >= edges) continue;
+            const uint32 k = highest - level[e];
+            place[i] = k << 16 | atomicAdd(&counts[k], 1u);
+        }
+        __syncthreads();
+        for (int k = threadIdx.x; k <= highest; k += blockDim.x)
+            if (counts[k]) reserved[k] = atomicAdd(&next[k], static_cast<unsigned long long>(counts[k]));
+        __syncthreads();
+        for (int i = 0; i < TILE; i++) {
+            const int64 e = first + i * blockDim.x + threadIdx.x;
+            if (e < edges) ordered[reserved[place[i] >> 16] + (place[i] & 0xFFFF)] = static_cast<int>(e);
+        }
+        __syncthreads();
     }
 }
 

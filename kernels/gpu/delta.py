@@ -13,6 +13,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..runtime.sizes import SizedArrays
 from .arrays import transfer
 from .runtime import source
 
@@ -22,10 +23,11 @@ _THREADS, _CHECKING = 256, 1024
 
 
 @dataclass(frozen=True)
-class Pages:
-    """Encoded pages of a column in which every value is there, in host memory. `len()` is their number."""
+class Pages(SizedArrays):
+    """Encoded pages of a column in which every value is there. `len()` is their number."""
 
-    content: NDArray[np.uint8]
+    content: Any
+    """uint8 [bytes], in the memory that has the values. The other arrays are in host memory."""
     offsets: NDArray[np.int64]
     """[pages + 1] page i is content[offsets[i] : offsets[i + 1]]: its levels and values, without a header."""
     checksum: NDArray[np.uint32]
@@ -68,7 +70,7 @@ def encode(values: Any, starts: NDArray[np.int64]) -> Pages:
             _Kernel(f"delta:pack_{kind}", 32 * count)(*own, heads, before, content)
         checksum = cupy.empty(pages, np.uint32)
         source.kernel("delta:check")((pages,), (_CHECKING,), (content, offsets, checksum))
-        return Pages(*(transfer.to_host(own) for own in (content, offsets, checksum, smallest, largest)))
+        return Pages(content, *map(transfer.to_host, (offsets, checksum, smallest, largest)))
 
 
 class _Kernel:

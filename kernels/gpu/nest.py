@@ -16,6 +16,9 @@ from .runtime import source
 _BLOCK = 256
 _LEVELS_AT_ONCE = 128
 """Levels whose kernels are queued together. If CUDA's queue were full, the copies of other threads would be held up."""
+FEW_LEVELS = 2**12
+"""A block counts the edges of up to this many levels in its shared memory."""
+_BYTES_A_LEVEL = 12
 EDGES_A_COMPONENT = 8
 """At first there is room for one component for this many edges. A graph with more components is processed twice."""
 MIN_ROOM = 2**20
@@ -48,8 +51,12 @@ def _by_level(level: Any, sizes: NDArray[np.int64]) -> Any:
     ordered = cupy.empty(len(level), np.int32)
     next_place = cupy.asarray(np.cumsum(sizes) - sizes)
     highest = np.int32(len(sizes) - 1)
-    grid = source.grid(len(level), _BLOCK, 32)
-    source.kernel("nest:by_level")((grid,), (_BLOCK,), (level, np.int64(len(level)), highest, next_place, ordered))
+    arguments = (level, np.int64(len(level)), highest, next_place, ordered)
+    if len(sizes) <= FEW_LEVELS:
+        grid = source.grid(len(level), _BLOCK)
+        source.kernel("nest:by_few_levels")((grid,), (_BLOCK,), arguments, shared_mem=_BYTES_A_LEVEL * len(sizes))
+    else:
+        source.kernel("nest:by_level")((source.grid(len(level), _BLOCK, 32),), (_BLOCK,), arguments)
     return ordered
 
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..gpu_shards import machine_id
 from ..graph import AnyArray
@@ -177,6 +179,20 @@ def finished_to_host(array: Any) -> AnyArray:
     from ..gpu.arrays.transfer import finished_to_host
 
     return finished_to_host(array)
+
+
+def finished_parts(array: Any, cuts: NDArray[np.int64]) -> Iterator[NDArray[np.uint8]]:
+    """array[cuts[i] : cuts[i + 1]] for each i, in host memory, while kernels of other threads run.
+
+    Kernels that write to `array`, uint8 [cuts[-1]], must have ended. Each part of a GPU's array is valid until the next
+    one is asked for, and has at most `transfer.BUFFER_BYTES` (8 MiB).
+    """
+    if on_host(array):
+        yield from (array[start:stop] for start, stop in pairwise(cuts.tolist()))
+        return
+    from ..gpu.arrays.transfer import finished_parts
+
+    yield from finished_parts(array, cuts)
 
 
 def synchronize() -> None:

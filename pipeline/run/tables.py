@@ -47,6 +47,7 @@ from ..stages.publishing import (
     publish_results,
     publish_vertices,
     start_edges,
+    sum_by_vertex,
     tables_to_write,
 )
 
@@ -98,10 +99,13 @@ def make_tables(
     how = table_format(run, converged)
     added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
     edge_files: list[Future] = []
+    vertices: list[Future] = []
 
     def write_edges() -> None:
         found = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
         edge_files.extend(start_edges(engine, found, how))
+        if known.encoded is not None:  # the GPU sums while the processors write
+            vertices.extend(sum_by_vertex(engine, Findings(buckets, degrees, known.results)))
 
     groups = tracked = None
     if converged:
@@ -124,6 +128,7 @@ def make_tables(
                 None if ran is None else ran.columns,
             ),
             edge_files,
+            vertices or sum_by_vertex(engine, Findings(buckets, degrees, known.results)),
             how,
         )
         published = _with_tables(run, engine, graph, ran, published, files)

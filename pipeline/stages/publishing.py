@@ -24,10 +24,18 @@ from ...tasks.messages import Bundle
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.columns import EdgeValues, answer_names, join_names
 from ...tasks.publish.dense_tables import write_groups
-from ...tasks.publish.encoded import EncodedColumns
+from ...tasks.publish.encoded import DeviceColumns, EncodedColumns
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices, known_ends
 from ...tasks.publish.result_columns import VERTICES
-from ...tasks.publish.tables import TableColumn, encode_ends, finish_edges, value_column, write_edges, write_vertices
+from ...tasks.publish.tables import (
+    TableColumn,
+    encode_ends,
+    encode_values,
+    finish_edges,
+    value_column,
+    write_edges,
+    write_vertices,
+)
 from ...tasks.publish.writing import OutputFile, TableOptions
 from ..events import Stage
 from .exchange import exchange, send
@@ -151,8 +159,11 @@ def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableOptions) -> l
     added = [()] * len(edges) if found.columns is None else list(found.columns)
     parts, at = _files(engine, len(edges), how)
     if found.encoded is not None:
-        encoded = zip(parts, found.encoded, strict=True)
-        tasks = [(how, b, file, own, results[b], added[b]) for (b, file), own in encoded]
+        ends, workers = found.encoded, engine.bucket_workers(len(edges))
+        of_bucket = [(how, own, list(ends[b * how.files :][: how.files])) for b, own in enumerate(results)]
+        values = engine.map("encode-values", _encode_values, of_bucket, workers)
+        encoded = zip(parts, ends, strict=True)
+        tasks = [(how, b, file, own, results[b], values[b], added[b]) for (b, file), own in encoded]
         return start_behind(engine, "write-edges", _finish_edges, tasks, at)
     names = find_names(engine, found.buckets, found.degrees, how.source.kind)
     rows = [(how, file, edges[b], ids[b], names[b], results[b], added[b]) for b, file in parts]
@@ -169,14 +180,18 @@ def _files(engine: TaskEngine, buckets: int, how: TableOptions) -> tuple[list[tu
 
 
 def publish_results(
-    engine: TaskEngine, stage: Stage | None, found: Findings, edge_files: Sequence[Future], how: TableOptions
+    engine: TaskEngine,
+    stage: Stage | None,
+    found: Findings,
+    edge_files: Sequence[Future],
+    vertices: Sequence[Future],
+    how: TableOptions,
 ) -> Published:
     """Write all tables. `stage` counts the `tables_to_write` tasks as they finish.
 
-    `edge_files` [buckets × files] is the result of `start_edges`.
+    `edge_files` [buckets × files] is the result of `start_edges`, `vertices` [buckets] that of `sum_by_vertex`.
     """
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
-    vertices = sum_by_vertex(engine, found)
     parts, at = _files(engine, len(edges), how)
     members = groups.found if groups else [None] * len(edges)
     added = [()] * len(edges) if found.columns is None else list(found.columns)
@@ -262,16 +277,23 @@ def _write_edges(
     return write_edges(how, edges, ids.ids, names, columns, file=file)
 
 
+def _encode_values(
+    how: TableOptions, results: BucketResults, ends: Sequence[EncodedColumns]
+) -> list[DeviceColumns] | None:
+    return encode_values(how, publish.edge_values(results, how.converged), ends)
+
+
 def _finish_edges(
     how: TableOptions,
     bucket: int,
     file: int,
-    encoded: EncodedColumns,
+    ends: EncodedColumns,
     results: BucketResults,
+    on_device: Sequence[DeviceColumns] | None,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    known = publish.edge_values(results, how.converged)
-    return finish_edges(how, bucket, len(results), encoded, known, added, file)
+    known = publish.edge_values(results, how.converged) if on_device is None else on_device[file]
+    return finish_edges(how, bucket, len(results), ends, known, added, file)
 
 
 def _write_vertices(

@@ -2,13 +2,14 @@
 
 Parquet stores each column of a row group on its own, so columns that are encoded apart can be joined. Arrow writes all
 columns of a row group at once. A file joined of columns that Arrow has encoded has the bytes that Arrow would write for
-all columns together. A GPU encodes numbers that it has as Arrow does, in larger pages.
+all columns together. A GPU encodes numbers that it has as Arrow does, in larger pages, which stay in its memory until
+their file is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from itertools import pairwise
@@ -21,12 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
 from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.parquet_checksum import MAGIC, checksummed_writer, read_footer_bytes, write_footer
-from ..storage.thrift import I32, I64, LIST, STRUCT, Struct, Value, ValueList, read_struct, struct_bytes
+from ..storage.thrift import I32, STRUCT, Struct, Value, read_struct, struct_bytes
 from .writing import ZSTD_LEVEL, OutputFile, layout, new_table
 
 if TYPE_CHECKING:
@@ -62,6 +64,10 @@ class EncodedColumns(SizedArrays):
     def __len__(self) -> int:
         return sum(self.row_groups)
 
+    def write(self, file: HashedFile, group: int) -> list[Struct]:
+        """Write the columns of a row group. Returns their entries in the footer."""
+        return [_write_column(file, self.content, column) for column in self.groups[group][_COLUMNS].value.values]
+
 
 def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str) -> EncodedColumns:
     """Encode columns of a table. Each batch is one row group. All rows ascend by the first `keys` columns."""
@@ -81,87 +87,94 @@ _SMALLER = 0.8
 """Pages that a GPU has encoded are compressed if that makes the first one smaller than this share."""
 
 
-def encode_on_device(
-    columns: Mapping[str, Any], start: int, row_groups: Sequence[int], compression: str
-) -> EncodedColumns:
-    """Encode columns of integers on the GPU that holds them, int32 or int64, from row `start` on. None is missing.
+@dataclass(frozen=True)
+class DeviceColumns(SizedArrays):
+    """Columns of a table as pages that a GPU has encoded, in its memory."""
+
+    schema: pa.Schema
+    row_groups: tuple[int, ...]
+    """Rows of each row group."""
+    pages: Mapping[str, Pages]
+    """The pages of all row groups, by column."""
+    compression: Mapping[str, str]
+    """How the pages of each column are compressed in the file."""
+    first: int = 0
+    """The page at which the first of `row_groups` begins."""
+
+    def part(self, start: int, stop: int) -> DeviceColumns:
+        """The columns of the row groups from `start` to `stop`."""
+        first = self.first + sum(map(_pages_of, self.row_groups[:start]))
+        return replace(self, row_groups=self.row_groups[start:stop], first=first)
+
+    def write(self, file: HashedFile, group: int) -> list[Struct]:
+        """Write the columns of a row group. Returns their entries in the footer."""
+        rows = self.row_groups[group]
+        first = self.first + sum(map(_pages_of, self.row_groups[:group]))
+        own = range(first, first + _pages_of(rows))
+        return [
+            _write_pages(file, self.schema.field(name), pages, own, rows, self.compression[name])
+            for name, pages in self.pages.items()
+        ]
+
+
+def encode_on_device(columns: Mapping[str, Any], row_groups: Sequence[int], compression: str) -> DeviceColumns:
+    """Encode columns of integers, int32 or int64, on the GPU that holds them. None is missing.
 
     The kernels that write them have ended.
     """
     schema = pa.schema([(name, pa.from_numpy_dtype(values.dtype)) for name, values in columns.items()])
-    pieces: list[NDArray[np.uint8]] = [np.frombuffer(MAGIC, np.uint8)]
-    chunks: list[list[Struct]] = [[] for _ in row_groups]
-    at = len(MAGIC)
-    for name, values in columns.items():
-        pages = _pages(values, start, row_groups)
-        packs = compression != "none" and _gets_smaller(pages, compression)
-        first = 0
-        for own, rows in zip(chunks, row_groups, strict=True):
-            last = first + -(-rows // PAGE_ROWS)
-            chunk = _Chunk(pages, range(first, last), rows, compression if packs else "none")
-            own.append(chunk.entry(schema.field(name), at))
-            pieces += chunk.pieces
-            at += chunk.packed
-            first = last
-    groups = [_group(own, rows) for own, rows in zip(chunks, row_groups, strict=True)]
-    return EncodedColumns(np.concatenate(pieces), schema, tuple(row_groups), groups)
+    pages = {name: _pages(values, row_groups) for name, values in columns.items()}
+    packs = {name: compression != "none" and _gets_smaller(own, compression) for name, own in pages.items()}
+    return DeviceColumns(
+        schema, tuple(row_groups), pages, {name: compression if own else "none" for name, own in packs.items()}
+    )
 
 
-def _pages(values: Any, start: int, row_groups: Sequence[int]) -> Pages:
+def _pages_of(rows: int) -> int:
+    """Pages of a row group."""
+    return -(-rows // PAGE_ROWS)
+
+
+def _pages(values: Any, row_groups: Sequence[int]) -> Pages:
     """The pages of all row groups of a column."""
     from ...kernels.gpu.delta import encode  # imports CuPy
 
-    ends = np.cumsum([start, *row_groups])
+    ends = np.cumsum([0, *row_groups])
     starts = [np.arange(begin, end, PAGE_ROWS) for begin, end in pairwise(ends.tolist())]
     return encode(values, np.concatenate([*starts, ends[-1:]]).astype(np.int64))
 
 
-class _Chunk:
-    """One column of one row group, of pages that a GPU has encoded. Each page gets a header."""
-
-    def __init__(self, pages: Pages, own: range, rows: int, compression: str) -> None:
-        bodies = [pages.content[pages.offsets[page] : pages.offsets[page + 1]] for page in own]
-        packed, checksums = bodies, pages.checksum[own.start : own.stop].tolist()
+def _write_pages(file: HashedFile, field: pa.Field, pages: Pages, own: range, rows: int, compression: str) -> Struct:
+    """Write one column of one row group, each page after its header. Returns its entry in the footer."""
+    start, unpacked = file.bytes, 0
+    bodies = kernels.finished_parts(pages.content, pages.offsets[own.start : own.stop + 1])
+    for page, body in zip(own, bodies, strict=True):
+        packed, checksum = body, int(pages.checksum[page])
         if compression != "none":
-            packed = [_compressed(body, compression) for body in bodies]
-            checksums = [crc32(body.data) for body in packed]
-        counts = [min(PAGE_ROWS, rows - at) for at in range(0, rows, PAGE_ROWS)]
-        headers = [
-            np.frombuffer(struct_bytes(_page_header(count, len(body), len(small), checksum)), np.uint8)
-            for count, body, small, checksum in zip(counts, bodies, packed, checksums, strict=True)
-        ]
-        self.pieces = [piece for pair in zip(headers, packed, strict=True) for piece in pair]
-        """The bytes of the chunk."""
-        self.packed = sum(map(len, self.pieces))
-        self._unpacked = sum(map(len, headers)) + sum(map(len, bodies))
-        self._rows, self._compression = rows, compression
-        self._ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
-
-    def entry(self, field: pa.Field, start: int) -> Struct:
-        """The chunk's entry in the footer, if it is at `start` of the file."""
-        entry = _entry_of_one_row(field, self._compression)
-        about: Struct = entry[_METADATA].value
-        width = field.type.bit_width // 8
-        low, high = (value.to_bytes(width, "little", signed=True) for value in self._ends)
-        bounds = {_OLD_MAX: high, _OLD_MIN: low, _NULLS: 0, _MAX: high, _MIN: low}
-        statistics: Struct = about[_STATISTICS].value
-        found = {key: own._replace(value=bounds.get(key, own.value)) for key, own in statistics.items()}
-        facts = {
-            _VALUES: self._rows,
-            _UNPACKED_SIZE: self._unpacked,
-            _PACKED_SIZE: self.packed,
-            _DATA_PAGE: start,
-            _STATISTICS: found,
-        }
-        kept = {key: own._replace(value=facts.get(key, own.value)) for key, own in about.items() if key in _KEPT}
-        return entry | {_METADATA: entry[_METADATA]._replace(value=kept)}
-
-
-def _group(columns: list[Struct], rows: int) -> Struct:
-    """The entry of a row group in the footer, with what `write_joined` takes from it."""
-    totals = [[column[_METADATA].value[size].value for column in columns] for size in (_UNPACKED_SIZE, _PACKED_SIZE)]
-    unpacked, packed = (Value(I64, sum(sizes)) for sizes in totals)
-    return {_COLUMNS: Value(LIST, ValueList(STRUCT, columns)), _BYTES: unpacked, _PACKED_BYTES: packed}
+            packed = _compressed(body, compression)
+            checksum = crc32(packed.data)
+        count = min(PAGE_ROWS, rows - (page - own.start) * PAGE_ROWS)
+        header = struct_bytes(_page_header(count, len(body), len(packed), checksum))
+        file.write(header)
+        file.write(packed.data)
+        unpacked += len(header) + len(body)
+    entry = _entry_of_one_row(field, compression)
+    about: Struct = entry[_METADATA].value
+    width = field.type.bit_width // 8
+    ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
+    low, high = (value.to_bytes(width, "little", signed=True) for value in ends)
+    bounds = {_OLD_MAX: high, _OLD_MIN: low, _NULLS: 0, _MAX: high, _MIN: low}
+    statistics: Struct = about[_STATISTICS].value
+    found = {key: own._replace(value=bounds.get(key, own.value)) for key, own in statistics.items()}
+    facts = {
+        _VALUES: rows,
+        _UNPACKED_SIZE: unpacked,
+        _PACKED_SIZE: file.bytes - start,
+        _DATA_PAGE: start,
+        _STATISTICS: found,
+    }
+    kept = {key: own._replace(value=facts.get(key, own.value)) for key, own in about.items() if key in _KEPT}
+    return entry | {_METADATA: entry[_METADATA]._replace(value=kept)}
 
 
 @cache
@@ -183,7 +196,7 @@ def _page_header(rows: int, unpacked: int, packed: int, checksum: int) -> Struct
 
 def _gets_smaller(pages: Pages, compression: str) -> bool:
     """Whether the first page gets so much smaller that all pages of the column are compressed."""
-    first = pages.content[: pages.offsets[1]]
+    (first,) = kernels.finished_parts(pages.content, pages.offsets[:2])
     return len(_compressed(first, compression)) < _SMALLER * len(first)
 
 
@@ -201,20 +214,26 @@ def _footer(content: NDArray[np.uint8]) -> bytes:
 
 
 def write_joined(
-    folder: Folder | Path, name: str, schema: pa.Schema, keys: int, parts: Sequence[EncodedColumns], compression: str
+    folder: Folder | Path,
+    name: str,
+    schema: pa.Schema,
+    keys: int,
+    parts: Sequence[EncodedColumns | DeviceColumns],
+    compression: str,
 ) -> OutputFile:
     """Write the file `name` below `folder` with the columns of all `parts`, in the order of `schema`.
 
-    The first part has the `keys` columns by which rows ascend. Raises InternalError if the parts do not have the same
-    row groups, and what `new_table` raises.
+    The first part has the `keys` columns by which rows ascend, encoded by Arrow. Raises InternalError if the parts do
+    not have the same row groups, and what `new_table` raises.
     """
     first, *others = parts
+    assert isinstance(first, EncodedColumns)
     if any(part.row_groups != first.row_groups for part in others):
         raise InternalError(f"{name} is joined from columns with different row groups")
     footer = dict(_footer_of_no_rows(schema, keys, compression))
     with new_table(folder, name) as file:
         file.write(MAGIC)
-        groups = [_write_group(file, parts, own) for own in zip(*(part.groups for part in parts), strict=True)]
+        groups = [_write_group(file, parts, own, number) for number, own in enumerate(first.groups)]
         footer[_FILE_ROWS] = footer[_FILE_ROWS]._replace(value=len(first))
         footer[_ROW_GROUPS] = footer[_ROW_GROUPS]._replace(value=footer[_ROW_GROUPS].value._replace(values=groups))
         write_footer(file, struct_bytes(footer))
@@ -230,16 +249,19 @@ def _footer_of_no_rows(schema: pa.Schema, keys: int, compression: str) -> Struct
     return read_struct(read_footer_bytes(file)[0])
 
 
-def _write_group(file: HashedFile, parts: Sequence[EncodedColumns], groups: Sequence[Struct]) -> Struct:
-    """Write one row group, of which each of `parts` has some columns. Returns its entry in the footer."""
-    start, columns = file.bytes, []
-    for part, group in zip(parts, groups, strict=True):
-        columns += [_write_column(file, part.content, column) for column in group[_COLUMNS].value.values]
-    joined = dict(groups[0])
+def _write_group(
+    file: HashedFile, parts: Sequence[EncodedColumns | DeviceColumns], first: Struct, number: int
+) -> Struct:
+    """Write a row group, of which each of `parts` has some columns. Returns its entry in the footer, which is made from
+    that of the `first` part.
+    """
+    start = file.bytes
+    columns = [column for part in parts for column in part.write(file, number)]
+    joined = dict(first)
     joined[_COLUMNS] = joined[_COLUMNS]._replace(value=joined[_COLUMNS].value._replace(values=columns))
     joined[_START] = joined[_START]._replace(value=start)
-    for total in (_BYTES, _PACKED_BYTES):
-        joined[total] = joined[total]._replace(value=sum(group[total].value for group in groups))
+    for total, size in ((_BYTES, _UNPACKED_SIZE), (_PACKED_BYTES, _PACKED_SIZE)):
+        joined[total] = joined[total]._replace(value=sum(own[_METADATA].value[size].value for own in columns))
     return joined
 
 

@@ -16,7 +16,7 @@ from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
-from .encoded import EncodedColumns, encode_columns, encode_on_device, write_joined
+from .encoded import DeviceColumns, EncodedColumns, encode_columns, encode_on_device, write_joined
 from .result_columns import ResultColumn
 from .writing import OutputFile, TableOptions, write_table
 
@@ -96,32 +96,46 @@ def encode_ends(how: TableOptions, ends: EdgeEnds, file: int) -> EncodedColumns:
     return encode_columns(_edge_schema(how, ()), 2, batches, how.compression)
 
 
+def encode_values(
+    how: TableOptions, columns: Sequence[TableColumn], ends: Sequence[EncodedColumns]
+) -> list[DeviceColumns] | None:
+    """[files] the `columns` [edges] of a bucket, encoded by the GPU that has them; None if it does not have them all.
+
+    `ends` [files] are the columns source and target. All kernels that write the columns have ended.
+    """
+    groups = [rows for own in ends for rows in own.row_groups]
+    if not (columns and groups and all(map(_is_encoded_on_device, columns))):
+        return None
+    whole = encode_on_device({column.name: column.values for column in columns}, groups, how.compression)
+    stops = np.cumsum([0, *(len(own.row_groups) for own in ends)]).tolist()
+    return [whole.part(start, stop) for start, stop in pairwise(stops)]
+
+
 def finish_edges(
     how: TableOptions,
     bucket: int,
     edges: int,
-    encoded: EncodedColumns,
-    finished: Sequence[TableColumn],
+    ends: EncodedColumns,
+    finished: Sequence[TableColumn] | DeviceColumns,
     added: Sequence[TableColumn],
     file: int,
 ) -> OutputFile:
-    """Write the same table as `write_edges`: the `encoded` columns, then those that are `finished`, and those `added`.
+    """Write the same table as `write_edges`: the encoded `ends`, then columns that are `finished`, and those `added`.
 
-    `edges` is the number of edges of the bucket. All kernels that write the finished columns [edges] have ended: these
-    are encoded by their GPU, or copied, while other kernels run.
+    `edges` is the number of edges of the bucket. The finished columns are those of the file from `encode_values`, or
+    those of the bucket [edges]: all kernels that write these have ended, and they are copied while other kernels run.
     """
     first, _ = _rows_of(how, edges, file)
-    groups = encoded.row_groups
+    groups = ends.row_groups
 
     def by_arrow(columns: Sequence[TableColumn], to_host: Callable[[Any], NDArray[Any]]) -> EncodedColumns:
         runs = (slice(start, stop) for start, stop in pairwise(np.cumsum([first, *groups]).tolist()))
         batches = ([_array(column, rows, to_host) for column in columns] for rows in runs)
         return encode_columns(pa.schema(_fields(columns)), 0, batches, how.compression)
 
-    parts = [encoded]
-    if finished and groups and all(map(_is_encoded_on_device, finished)):
-        values = {column.name: column.values for column in finished}
-        parts.append(encode_on_device(values, first, groups, how.compression))
+    parts: list[EncodedColumns | DeviceColumns] = [ends]
+    if isinstance(finished, DeviceColumns):
+        parts.append(finished)
     else:
         parts.append(by_arrow(finished, kernels.finished_to_host))
     if added:

@@ -111,7 +111,7 @@ def test_by_a_forest(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("levels", [1, 7, 300])
+@pytest.mark.parametrize("levels", [1, 7, 300, 5000])
 def test_many_at_once(backend: Backend, levels: int) -> None:
     """So many edges of a level that GPU threads unite the same sets at the same time; and long chains."""
     rng = np.random.default_rng(levels)

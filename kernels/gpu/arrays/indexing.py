@@ -81,11 +81,17 @@ def count_ranks(rank: Any, vertices: int) -> Any:
     return counts
 
 
+FEW = 2**13
+"""A block counts up to this many different indices in its shared memory."""
+
+
 def _count(index: Any, counts: Any) -> None:
     if len(index):
         kernel = source.kernel(f"arrays/count:count_{index.dtype.name}")
-        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts)
-        kernel((source.grid(len(index), _BLOCK, 32),), (_BLOCK,), arguments)
+        few = len(counts) if len(counts) <= FEW else 0
+        arguments = (cupy.ascontiguousarray(index), np.int64(len(index)), counts, np.int32(few))
+        grid = source.grid(len(index), _BLOCK, 4 if few else 32)
+        kernel((grid,), (_BLOCK,), arguments, shared_mem=few * np.dtype(np.uint32).itemsize)
 
 
 def total(values: Any) -> int:

@@ -8,7 +8,9 @@ fills or empties one while the other is copied.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -138,6 +140,29 @@ def finished_to_host(array: Any) -> Any:
     The array has one dimension and is contiguous.
     """
     return _copied(_lane.ready(), array)
+
+
+def finished_parts(array: Any, cuts: Any) -> Iterator[Any]:
+    """array[cuts[i] : cuts[i + 1]] for each i, in host memory, as `finished_to_host` copies. Each is valid until the
+    next one is asked for, and the thread makes no other copy meanwhile.
+
+    The array has bytes, and no part more than BUFFER_BYTES. No memory is taken for them: new pages of memory would cost
+    more than the copy.
+    """
+    lane, first = _lane.ready(), 0
+    while first < len(cuts) - 1:
+        start = int(cuts[first])
+        last = max(first + 1, int(np.searchsorted(cuts, start + BUFFER_BYTES, side="right")) - 1)
+        size = int(cuts[last]) - start
+        if size > BUFFER_BYTES:
+            raise ValueError(f"part {first} has {size} bytes, more than the {BUFFER_BYTES} of a buffer")
+        kind = cupy.cuda.runtime.memcpyDeviceToHost
+        cupy.cuda.runtime.memcpyAsync(lane.pinned[0].ptr, array.data.ptr + start, size, kind, lane.stream.ptr)
+        lane.done[0].record(lane.stream)
+        lane.done[0].synchronize()
+        for begin, end in pairwise((cuts[first : last + 1] - start).tolist()):
+            yield lane.buffers[0][begin:end]
+        first = last
 
 
 def _copied(lane: _Lane, source: Any) -> Any:

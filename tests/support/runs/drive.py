@@ -144,7 +144,7 @@ def publish_results(
     of_edges = publishing.EdgeFindings(ingested.buckets, ingested.degrees, results, encoded=encoded)
     edge_files = publishing.start_edges(engine, of_edges, how)
     found = publishing.Findings(ingested.buckets, ingested.degrees, results)
-    written = publishing.publish_results(engine, None, found, edge_files, how)
+    written = publishing.publish_results(engine, None, found, edge_files, publishing.sum_by_vertex(engine, found), how)
     edge_files, vertex_files = (
         [file for file in written.files if file.name.startswith(table)] for table in ("edges/", "vertices/")
     )

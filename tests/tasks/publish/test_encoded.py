@@ -87,7 +87,7 @@ def test_a_joined_file_with_columns_of_a_gpu(
     whole = whole.append_column("any", pa.array(np.random.default_rng(3).integers(-(2**63), 2**63, ROWS)))
     first = encoded(whole.select([0, 1]), rows, 2, compression)
     values = {name: whole[name].to_numpy() for name in ("few", "any")}
-    second = encode_on_device(values, 0, first.row_groups, compression)
+    second = encode_on_device(values, first.row_groups, compression)
     found = write_joined(tmp_path, "t/a.parquet", whole.schema, 2, [first, second], compression)
     path = tmp_path / "t/a.parquet"
     assert (found.rows, found.bytes) == (ROWS, path.stat().st_size)
@@ -109,8 +109,27 @@ def test_a_joined_file_with_columns_of_a_gpu(
         start += group.num_rows
 
 
-def host_pages(values: NDArray[np.int64], start: int, row_groups: Sequence[int]) -> Pages:
-    ends = np.cumsum([start, *row_groups]).tolist()
+@pytest.mark.parametrize("cuts", [(0, 2, 3), (0, 1, 1, 3), (0, 3)], ids=str)
+def test_columns_of_a_gpu_in_several_files(
+    tmp_path: Path, cuts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file takes its row groups of columns that are encoded once."""
+    monkeypatch.setattr(encoded_columns, "PAGE_ROWS", 700)
+    monkeypatch.setattr(encoded_columns, "_pages", host_pages)
+    whole = table(pa.int64()).select(["src", "dst", "support"])
+    values = {"support": whole["support"].to_numpy()}
+    groups = [1_999, 1_999, ROWS - 3_998]
+    once = encode_on_device(values, groups, "none")
+    rows = np.cumsum([0, *groups])
+    for start, stop in pairwise(cuts):
+        own = whole.slice(rows[start], rows[stop] - rows[start])
+        ends = encoded(own.select([0, 1]), 1_999, 2, "none")
+        write_joined(tmp_path, f"t/{start}.parquet", whole.schema, 2, [ends, once.part(start, stop)], "none")
+        assert pq.ParquetFile(tmp_path / f"t/{start}.parquet", page_checksum_verification=True).read().equals(own)
+
+
+def host_pages(values: NDArray[np.int64], row_groups: Sequence[int]) -> Pages:
+    ends = np.cumsum([0, *row_groups]).tolist()
     starts = [at for begin, end in pairwise(ends) for at in range(begin, end, encoded_columns.PAGE_ROWS)]
     return pages_of(values, np.array([*starts, ends[-1]]))
 
