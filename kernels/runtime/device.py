@@ -185,7 +185,7 @@ def finished_parts(array: Any, cuts: NDArray[np.int64]) -> Iterator[NDArray[np.u
     """array[cuts[i] : cuts[i + 1]] for each i, in host memory, while kernels of other threads run.
 
     Kernels that write to `array`, uint8 [cuts[-1]], must have ended. Each part of a GPU's array is valid until the next
-    one is asked for, and has at most `transfer.BUFFER_BYTES` (8 MiB).
+    one is asked for.
     """
     if on_host(array):
         yield from (array[start:stop] for start, stop in pairwise(cuts.tolist()))

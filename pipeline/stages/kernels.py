@@ -85,7 +85,7 @@ def run_cliques(needed: Needed) -> None:
     for compact_rows in (False, True)[: 1 + needed.compact_rows]:
         known = run_clique(needed.method, MemorySpace.DEVICE, needed.whole, compact_rows)
     if not on_host(known.low):
-        encode_on_device({"lambda": known.low}, [len(known.low)], "none")
+        encode_on_device({"lambda": known.low}, [[len(known.low)]], "none")
 
 
 def compile_for_gpus() -> float:

@@ -277,9 +277,7 @@ def _write_edges(
     return write_edges(how, edges, ids.ids, names, columns, file=file)
 
 
-def _encode_values(
-    how: TableOptions, results: BucketResults, ends: Sequence[EncodedColumns]
-) -> list[DeviceColumns] | None:
+def _encode_values(how: TableOptions, results: BucketResults, ends: Sequence[EncodedColumns]) -> DeviceColumns | None:
     return encode_values(how, publish.edge_values(results, how.converged), ends)
 
 
@@ -289,10 +287,10 @@ def _finish_edges(
     file: int,
     ends: EncodedColumns,
     results: BucketResults,
-    on_device: Sequence[DeviceColumns] | None,
+    on_device: DeviceColumns | None,
     added: Sequence[TableColumn],
 ) -> OutputFile:
-    known = publish.edge_values(results, how.converged) if on_device is None else on_device[file]
+    known = publish.edge_values(results, how.converged) if on_device is None else on_device.of_file(file)
     return finish_edges(how, bucket, len(results), ends, known, added, file)
 
 

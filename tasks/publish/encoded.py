@@ -9,7 +9,7 @@ their file is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from itertools import pairwise
@@ -64,9 +64,12 @@ class EncodedColumns(SizedArrays):
     def __len__(self) -> int:
         return sum(self.row_groups)
 
-    def write(self, file: HashedFile, group: int) -> list[Struct]:
-        """Write the columns of a row group. Returns their entries in the footer."""
-        return [_write_column(file, self.content, column) for column in self.groups[group][_COLUMNS].value.values]
+    def chunk(self, group: int, at: int) -> tuple[memoryview, list[Struct]]:
+        """The bytes of the columns of a row group, and their entries in a footer if the bytes are `at` of the file."""
+        columns = self.groups[group][_COLUMNS].value.values
+        start = min(_span(column)[0] for column in columns)
+        end = max(_span(column)[1] for column in columns)
+        return self.content[start:end].data, [_moved(column, at - start) for column in columns]
 
 
 def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str) -> EncodedColumns:
@@ -81,7 +84,7 @@ def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array
     return EncodedColumns(content, schema, tuple(rows), read_struct(_footer(content))[_ROW_GROUPS].value.values)
 
 
-PAGE_ROWS = 2**18
+PAGE_ROWS = 2**20
 """The most rows of a page that a GPU encodes. Each page takes Python some time."""
 _SMALLER = 0.8
 """Pages that a GPU has encoded are compressed if that makes the first one smaller than this share."""
@@ -89,45 +92,71 @@ _SMALLER = 0.8
 
 @dataclass(frozen=True)
 class DeviceColumns(SizedArrays):
-    """Columns of a table as pages that a GPU has encoded, in its memory."""
+    """Columns of the files of a table as pages that a GPU has encoded, in its memory."""
 
     schema: pa.Schema
-    row_groups: tuple[int, ...]
-    """Rows of each row group."""
+    row_groups: tuple[tuple[int, ...], ...]
+    """[files] rows of each row group."""
     pages: Mapping[str, Pages]
     """The pages of all row groups, by column."""
     compression: Mapping[str, str]
-    """How the pages of each column are compressed in the file."""
-    first: int = 0
-    """The page at which the first of `row_groups` begins."""
+    """How the pages of each column are compressed in a file."""
 
-    def part(self, start: int, stop: int) -> DeviceColumns:
-        """The columns of the row groups from `start` to `stop`."""
-        first = self.first + sum(map(_pages_of, self.row_groups[:start]))
-        return replace(self, row_groups=self.row_groups[start:stop], first=first)
+    def of_file(self, file: int) -> FileColumns:
+        """The columns of a file."""
+        before = (rows for groups in self.row_groups[:file] for rows in groups)
+        return FileColumns(self, self.row_groups[file], sum(map(_pages_of, before)))
 
-    def write(self, file: HashedFile, group: int) -> list[Struct]:
-        """Write the columns of a row group. Returns their entries in the footer."""
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The columns of one file among DeviceColumns."""
+
+    whole: DeviceColumns
+    row_groups: tuple[int, ...]
+    """Rows of each row group."""
+    first: int
+    """The first page of the file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self.whole.schema
+
+    def chunk(self, group: int, at: int) -> tuple[bytearray, list[Struct]]:
+        """See `EncodedColumns.chunk`."""
         rows = self.row_groups[group]
         first = self.first + sum(map(_pages_of, self.row_groups[:group]))
         own = range(first, first + _pages_of(rows))
-        return [
-            _write_pages(file, self.schema.field(name), pages, own, rows, self.compression[name])
-            for name, pages in self.pages.items()
-        ]
+        # In one piece: each call that lets other threads run waits for Python's lock behind them when it returns.
+        content, entries = bytearray(), []
+        for name, pages in self.whole.pages.items():
+            field, compression = self.schema.field(name), self.whole.compression[name]
+            start = len(content)
+            unpacked = _add_pages(content, pages, own, rows, compression)
+            ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
+            sizes = {
+                _VALUES: rows,
+                _UNPACKED_SIZE: unpacked,
+                _PACKED_SIZE: len(content) - start,
+                _DATA_PAGE: at + start,
+            }
+            entries.append(_entry(field, compression, sizes, ends))
+        return content, entries
 
 
-def encode_on_device(columns: Mapping[str, Any], row_groups: Sequence[int], compression: str) -> DeviceColumns:
+def encode_on_device(
+    columns: Mapping[str, Any], row_groups: Sequence[Sequence[int]], compression: str
+) -> DeviceColumns:
     """Encode columns of integers, int32 or int64, on the GPU that holds them. None is missing.
 
-    The kernels that write them have ended.
+    `row_groups` [files] are the rows of each row group. The kernels that write the columns have ended.
     """
     schema = pa.schema([(name, pa.from_numpy_dtype(values.dtype)) for name, values in columns.items()])
-    pages = {name: _pages(values, row_groups) for name, values in columns.items()}
+    groups = tuple(map(tuple, row_groups))
+    pages = {name: _pages(values, [rows for own in groups for rows in own]) for name, values in columns.items()}
     packs = {name: compression != "none" and _gets_smaller(own, compression) for name, own in pages.items()}
-    return DeviceColumns(
-        schema, tuple(row_groups), pages, {name: compression if own else "none" for name, own in packs.items()}
-    )
+    return DeviceColumns(schema, groups, pages, {name: compression if own else "none" for name, own in packs.items()})
 
 
 def _pages_of(rows: int) -> int:
@@ -144,9 +173,9 @@ def _pages(values: Any, row_groups: Sequence[int]) -> Pages:
     return encode(values, np.concatenate([*starts, ends[-1:]]).astype(np.int64))
 
 
-def _write_pages(file: HashedFile, field: pa.Field, pages: Pages, own: range, rows: int, compression: str) -> Struct:
-    """Write one column of one row group, each page after its header. Returns its entry in the footer."""
-    start, unpacked = file.bytes, 0
+def _add_pages(content: bytearray, pages: Pages, own: range, rows: int, compression: str) -> int:
+    """Add some pages, each after its header, to the content of a file. Returns their bytes without compression."""
+    unpacked = 0
     bodies = kernels.finished_parts(pages.content, pages.offsets[own.start : own.stop + 1])
     for page, body in zip(own, bodies, strict=True):
         packed, checksum = body, int(pages.checksum[page])
@@ -155,24 +184,22 @@ def _write_pages(file: HashedFile, field: pa.Field, pages: Pages, own: range, ro
             checksum = crc32(packed.data)
         count = min(PAGE_ROWS, rows - (page - own.start) * PAGE_ROWS)
         header = struct_bytes(_page_header(count, len(body), len(packed), checksum))
-        file.write(header)
-        file.write(packed.data)
+        content += header
+        content += packed.data
         unpacked += len(header) + len(body)
+    return unpacked
+
+
+def _entry(field: pa.Field, compression: str, sizes: Mapping[int, int], ends: tuple[int, int]) -> Struct:
+    """The entry of a column of one row group in the footer: with these `sizes`, the smallest and the largest value."""
     entry = _entry_of_one_row(field, compression)
     about: Struct = entry[_METADATA].value
     width = field.type.bit_width // 8
-    ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
     low, high = (value.to_bytes(width, "little", signed=True) for value in ends)
     bounds = {_OLD_MAX: high, _OLD_MIN: low, _NULLS: 0, _MAX: high, _MIN: low}
     statistics: Struct = about[_STATISTICS].value
     found = {key: own._replace(value=bounds.get(key, own.value)) for key, own in statistics.items()}
-    facts = {
-        _VALUES: rows,
-        _UNPACKED_SIZE: unpacked,
-        _PACKED_SIZE: file.bytes - start,
-        _DATA_PAGE: start,
-        _STATISTICS: found,
-    }
+    facts = {**sizes, _STATISTICS: found}
     kept = {key: own._replace(value=facts.get(key, own.value)) for key, own in about.items() if key in _KEPT}
     return entry | {_METADATA: entry[_METADATA]._replace(value=kept)}
 
@@ -218,7 +245,7 @@ def write_joined(
     name: str,
     schema: pa.Schema,
     keys: int,
-    parts: Sequence[EncodedColumns | DeviceColumns],
+    parts: Sequence[EncodedColumns | FileColumns],
     compression: str,
 ) -> OutputFile:
     """Write the file `name` below `folder` with the columns of all `parts`, in the order of `schema`.
@@ -249,14 +276,15 @@ def _footer_of_no_rows(schema: pa.Schema, keys: int, compression: str) -> Struct
     return read_struct(read_footer_bytes(file)[0])
 
 
-def _write_group(
-    file: HashedFile, parts: Sequence[EncodedColumns | DeviceColumns], first: Struct, number: int
-) -> Struct:
+def _write_group(file: HashedFile, parts: Sequence[EncodedColumns | FileColumns], first: Struct, number: int) -> Struct:
     """Write a row group, of which each of `parts` has some columns. Returns its entry in the footer, which is made from
     that of the `first` part.
     """
-    start = file.bytes
-    columns = [column for part in parts for column in part.write(file, number)]
+    start, columns = file.bytes, []
+    for part in parts:
+        content, entries = part.chunk(number, file.bytes)
+        file.write(content)
+        columns += entries
     joined = dict(first)
     joined[_COLUMNS] = joined[_COLUMNS]._replace(value=joined[_COLUMNS].value._replace(values=columns))
     joined[_START] = joined[_START]._replace(value=start)
@@ -265,14 +293,18 @@ def _write_group(
     return joined
 
 
-def _write_column(file: HashedFile, content: NDArray[np.uint8], column: Struct) -> Struct:
-    """Copy one column of a row group. Returns its entry in the footer, with its new position."""
+def _span(column: Struct) -> tuple[int, int]:
+    """Where the pages of a column of one row group begin and end, from its entry in the footer."""
     about: Struct = column[_METADATA].value
     if _OTHER_PLACES & about.keys():
         raise InternalError("Arrow wrote more than pages for a column of a table")
-    places = {field: about[field].value for field in (_DICTIONARY_PAGE, _DATA_PAGE) if field in about}
-    start = min(places.values())
-    moved = file.bytes - start
-    file.write(content[start : start + about[_PACKED_SIZE].value].data)
-    there = {field: about[field]._replace(value=place + moved) for field, place in places.items()}
-    return column | {_METADATA: column[_METADATA]._replace(value=about | there)}
+    start: int = min(about[field].value for field in (_DICTIONARY_PAGE, _DATA_PAGE) if field in about)
+    return start, start + about[_PACKED_SIZE].value
+
+
+def _moved(column: Struct, by: int) -> Struct:
+    """The entry of a column whose pages are `by` bytes further on."""
+    about: Struct = column[_METADATA].value
+    places = {field: about[field] for field in (_DICTIONARY_PAGE, _DATA_PAGE) if field in about}
+    moved = {field: place._replace(value=place.value + by) for field, place in places.items()}
+    return column | {_METADATA: column[_METADATA]._replace(value=about | moved)}

@@ -16,7 +16,7 @@ from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
-from .encoded import DeviceColumns, EncodedColumns, encode_columns, encode_on_device, write_joined
+from .encoded import DeviceColumns, EncodedColumns, FileColumns, encode_columns, encode_on_device, write_joined
 from .result_columns import ResultColumn
 from .writing import OutputFile, TableOptions, write_table
 
@@ -98,17 +98,15 @@ def encode_ends(how: TableOptions, ends: EdgeEnds, file: int) -> EncodedColumns:
 
 def encode_values(
     how: TableOptions, columns: Sequence[TableColumn], ends: Sequence[EncodedColumns]
-) -> list[DeviceColumns] | None:
-    """[files] the `columns` [edges] of a bucket, encoded by the GPU that has them; None if it does not have them all.
+) -> DeviceColumns | None:
+    """The `columns` [edges] of a bucket, encoded by the GPU that has them; None if it does not have them all.
 
     `ends` [files] are the columns source and target. All kernels that write the columns have ended.
     """
-    groups = [rows for own in ends for rows in own.row_groups]
-    if not (columns and groups and all(map(_is_encoded_on_device, columns))):
+    if not (columns and any(map(len, ends)) and all(map(_is_encoded_on_device, columns))):
         return None
-    whole = encode_on_device({column.name: column.values for column in columns}, groups, how.compression)
-    stops = np.cumsum([0, *(len(own.row_groups) for own in ends)]).tolist()
-    return [whole.part(start, stop) for start, stop in pairwise(stops)]
+    values = {column.name: column.values for column in columns}
+    return encode_on_device(values, [own.row_groups for own in ends], how.compression)
 
 
 def finish_edges(
@@ -116,7 +114,7 @@ def finish_edges(
     bucket: int,
     edges: int,
     ends: EncodedColumns,
-    finished: Sequence[TableColumn] | DeviceColumns,
+    finished: Sequence[TableColumn] | FileColumns,
     added: Sequence[TableColumn],
     file: int,
 ) -> OutputFile:
@@ -133,8 +131,8 @@ def finish_edges(
         batches = ([_array(column, rows, to_host) for column in columns] for rows in runs)
         return encode_columns(pa.schema(_fields(columns)), 0, batches, how.compression)
 
-    parts: list[EncodedColumns | DeviceColumns] = [ends]
-    if isinstance(finished, DeviceColumns):
+    parts: list[EncodedColumns | FileColumns] = [ends]
+    if isinstance(finished, FileColumns):
         parts.append(finished)
     else:
         parts.append(by_arrow(finished, kernels.finished_to_host))

@@ -50,16 +50,20 @@ _BLOCK = 512
 
 def scatter_sum(index: Any, values: Any, size: int) -> Any:
     """The sum of the values with each index."""
-    total = cupy.zeros(size, np.int64)
-    cupy.add.at(total.view(np.uint64), index, values)  # CUDA has atomic additions of 64 bits for unsigned integers only
-    return total
+    return _scattered("scatter_sum", index, values, cupy.zeros(size, np.int64))
 
 
 def scatter_max(index: Any, values: Any, size: int) -> Any:
     """The largest of the values with each index."""
-    largest = cupy.zeros(size, np.int32)
-    cupy.maximum.at(largest, index, values)
-    return largest
+    return _scattered("scatter_max", index, values, cupy.zeros(size, np.int32))
+
+
+def _scattered(name: str, index: Any, values: Any, found: Any) -> Any:
+    """`found` after the kernel `name`."""
+    if len(index):
+        arguments = (*map(cupy.ascontiguousarray, (index, values)), np.int64(len(index)), found)
+        source.kernel(f"arrays/scatter:{name}")((source.grid(len(index), _BLOCK, 32),), (_BLOCK,), arguments)
+    return found
 
 
 def bincount(index: Any, size: int) -> Any:

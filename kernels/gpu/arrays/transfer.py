@@ -146,8 +146,8 @@ def finished_parts(array: Any, cuts: Any) -> Iterator[Any]:
     """array[cuts[i] : cuts[i + 1]] for each i, in host memory, as `finished_to_host` copies. Each is valid until the
     next one is asked for, and the thread makes no other copy meanwhile.
 
-    The array has bytes, and no part more than BUFFER_BYTES. No memory is taken for them: new pages of memory would cost
-    more than the copy.
+    The array has bytes. No memory is taken for parts of at most BUFFER_BYTES: new pages of memory would cost more than
+    the copy.
     """
     lane, first = _lane.ready(), 0
     while first < len(cuts) - 1:
@@ -155,7 +155,9 @@ def finished_parts(array: Any, cuts: Any) -> Iterator[Any]:
         last = max(first + 1, int(np.searchsorted(cuts, start + BUFFER_BYTES, side="right")) - 1)
         size = int(cuts[last]) - start
         if size > BUFFER_BYTES:
-            raise ValueError(f"part {first} has {size} bytes, more than the {BUFFER_BYTES} of a buffer")
+            yield _copied(lane, array[start : start + size])
+            first = last
+            continue
         kind = cupy.cuda.runtime.memcpyDeviceToHost
         cupy.cuda.runtime.memcpyAsync(lane.pinned[0].ptr, array.data.ptr + start, size, kind, lane.stream.ptr)
         lane.done[0].record(lane.stream)

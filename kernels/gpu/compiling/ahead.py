@@ -36,6 +36,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "shards/third_vertex": [{}, *_TABLES],
     "compact/build": [{"APART": apart} for apart in (0, 1)],
     "arrays/count": [{}],
+    "arrays/scatter": [{}],
     "arrays/strings": [{}],
     "arrays/total": [{}],
     "changes": [{}],

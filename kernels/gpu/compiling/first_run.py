@@ -125,7 +125,8 @@ def _own_kernels() -> Iterator[Operation]:
         yield partial(_compile, "intersect", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
     for name in ("intersect:group", "rows:fill_rows", "nest:unite", "arrays/total:total_bool"):
         yield partial(_compile, name)
-    yield partial(_compile, "arrays/count:count_int32")
+    for name in ("count:count_int32", "scatter:scatter_sum"):
+        yield partial(_compile, f"arrays/{name}")
 
 
 def _compile(name: str, **options: Any) -> None:
@@ -187,11 +188,6 @@ def _search(keys: str, values: str) -> None:
     cupy.searchsorted(_ones(keys), _ones(values))
 
 
-def _combine() -> None:
-    cupy.add.at(_ones("uint64"), _ones("int32"), _ones("uint64"))
-    cupy.maximum.at(_ones("int32"), _ones("int32"), _ones("int32"))
-
-
 def _pack_bits() -> None:
     cupy.unpackbits(cupy.packbits(_ones("bool")))
 
@@ -219,7 +215,6 @@ def _others() -> Iterator[Operation]:
     yield from _converted(_CONVERSIONS)
     for keys, values in _forms(_SEARCHED):
         yield partial(_search, keys, values)
-    yield _combine
     for kind in ("int64", "int32", "uint32", "int16", "bool"):
         yield partial(_assign, kind)
         yield partial(cupy.full, 5, 1, kind)

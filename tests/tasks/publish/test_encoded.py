@@ -87,7 +87,7 @@ def test_a_joined_file_with_columns_of_a_gpu(
     whole = whole.append_column("any", pa.array(np.random.default_rng(3).integers(-(2**63), 2**63, ROWS)))
     first = encoded(whole.select([0, 1]), rows, 2, compression)
     values = {name: whole[name].to_numpy() for name in ("few", "any")}
-    second = encode_on_device(values, first.row_groups, compression)
+    second = encode_on_device(values, [first.row_groups], compression).of_file(0)
     found = write_joined(tmp_path, "t/a.parquet", whole.schema, 2, [first, second], compression)
     path = tmp_path / "t/a.parquet"
     assert (found.rows, found.bytes) == (ROWS, path.stat().st_size)
@@ -119,13 +119,13 @@ def test_columns_of_a_gpu_in_several_files(
     whole = table(pa.int64()).select(["src", "dst", "support"])
     values = {"support": whole["support"].to_numpy()}
     groups = [1_999, 1_999, ROWS - 3_998]
-    once = encode_on_device(values, groups, "none")
+    once = encode_on_device(values, [groups[start:stop] for start, stop in pairwise(cuts)], "none")
     rows = np.cumsum([0, *groups])
-    for start, stop in pairwise(cuts):
+    for file, (start, stop) in enumerate(pairwise(cuts)):
         own = whole.slice(rows[start], rows[stop] - rows[start])
         ends = encoded(own.select([0, 1]), 1_999, 2, "none")
-        write_joined(tmp_path, f"t/{start}.parquet", whole.schema, 2, [ends, once.part(start, stop)], "none")
-        assert pq.ParquetFile(tmp_path / f"t/{start}.parquet", page_checksum_verification=True).read().equals(own)
+        write_joined(tmp_path, f"t/{file}.parquet", whole.schema, 2, [ends, once.of_file(file)], "none")
+        assert pq.ParquetFile(tmp_path / f"t/{file}.parquet", page_checksum_verification=True).read().equals(own)
 
 
 def host_pages(values: NDArray[np.int64], row_groups: Sequence[int]) -> Pages:
