@@ -18,7 +18,7 @@ from .backend import Backend, Fixpoint, Mask, Peeling
 from .filters import Changes, Filtering
 from .graph import FROM_THE_START, Adjacency, IntArray, LongArray, Nested, PeelingStart, Topology
 from .runtime import threads
-from .runtime.device import device, finished_parts, finished_to_host, on_host, to_device, to_host, trim
+from .runtime.device import device, finished_joined, finished_to_host, on_host, to_device, to_host, trim
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
@@ -33,7 +33,7 @@ __all__ = [
     "count_by_third_vertex",
     "device",
     "filtering",
-    "finished_parts",
+    "finished_joined",
     "finished_to_host",
     "fixpoint",
     "join",

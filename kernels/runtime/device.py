@@ -7,11 +7,10 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -181,18 +180,17 @@ def finished_to_host(array: Any) -> AnyArray:
     return finished_to_host(array)
 
 
-def finished_parts(array: Any, cuts: NDArray[np.int64]) -> Iterator[NDArray[np.uint8]]:
-    """array[cuts[i] : cuts[i + 1]] for each i, in host memory, while kernels of other threads run.
+def finished_joined(pieces: Sequence[Any]) -> NDArray[np.uint8]:
+    """The bytes of all pieces, one after the other, in host memory, copied while kernels of other threads run.
 
-    Kernels that write to `array`, uint8 [cuts[-1]], must have ended. Each part of a GPU's array is valid until the next
-    one is asked for.
+    A piece is a bytes object, or an array of uint8 whose kernels have ended. The bytes are valid until this thread
+    makes the next copy from a GPU.
     """
-    if on_host(array):
-        yield from (array[start:stop] for start, stop in pairwise(cuts.tolist()))
-        return
-    from ..gpu.arrays.transfer import finished_parts
+    if all(isinstance(own, bytes) or on_host(own) for own in pieces):
+        return np.concatenate([np.frombuffer(own, np.uint8) for own in pieces])
+    from ..gpu.arrays.transfer import finished_joined
 
-    yield from finished_parts(array, cuts)
+    return finished_joined(pieces)
 
 
 def synchronize() -> None:

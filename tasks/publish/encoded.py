@@ -123,26 +123,24 @@ class FileColumns:
         """Names and types of the columns."""
         return self.whole.schema
 
-    def chunk(self, group: int, at: int) -> tuple[bytearray, list[Struct]]:
-        """See `EncodedColumns.chunk`."""
+    def chunk(self, group: int, at: int) -> tuple[memoryview, list[Struct]]:
+        """See `EncodedColumns.chunk`. The bytes are valid until this thread makes the next copy from a GPU."""
         rows = self.row_groups[group]
         first = self.first + sum(map(_pages_of, self.row_groups[:group]))
         own = range(first, first + _pages_of(rows))
-        # In one piece: each call that lets other threads run waits for Python's lock behind them when it returns.
-        content, entries = bytearray(), []
+        pieces: list[Any] = []
+        entries = []
         for name, pages in self.whole.pages.items():
             field, compression = self.schema.field(name), self.whole.compression[name]
-            start = len(content)
-            unpacked = _add_pages(content, pages, own, rows, compression)
+            added, unpacked = _pieces(pages, own, rows, compression)
+            packed = sum(map(len, added))
             ends = int(pages.smallest[own.start : own.stop].min()), int(pages.largest[own.start : own.stop].max())
-            sizes = {
-                _VALUES: rows,
-                _UNPACKED_SIZE: unpacked,
-                _PACKED_SIZE: len(content) - start,
-                _DATA_PAGE: at + start,
-            }
+            sizes = {_VALUES: rows, _UNPACKED_SIZE: unpacked, _PACKED_SIZE: packed, _DATA_PAGE: at}
             entries.append(_entry(field, compression, sizes, ends))
-        return content, entries
+            pieces += added
+            at += packed
+        # In one piece: after each call that lets other threads run, a thread waits for Python's lock.
+        return kernels.finished_joined(pieces).data, entries
 
 
 def encode_on_device(
@@ -173,21 +171,20 @@ def _pages(values: Any, row_groups: Sequence[int]) -> Pages:
     return encode(values, np.concatenate([*starts, ends[-1:]]).astype(np.int64))
 
 
-def _add_pages(content: bytearray, pages: Pages, own: range, rows: int, compression: str) -> int:
-    """Add some pages, each after its header, to the content of a file. Returns their bytes without compression."""
-    unpacked = 0
-    bodies = kernels.finished_parts(pages.content, pages.offsets[own.start : own.stop + 1])
-    for page, body in zip(own, bodies, strict=True):
-        packed, checksum = body, int(pages.checksum[page])
+def _pieces(pages: Pages, own: range, rows: int, compression: str) -> tuple[list[Any], int]:
+    """The bytes of some pages, each after its header, and how many they are without compression."""
+    pieces, unpacked = [], 0
+    for page in own:
+        body = packed = pages.content[pages.offsets[page] : pages.offsets[page + 1]]
+        checksum = int(pages.checksum[page])
         if compression != "none":
-            packed = _compressed(body, compression)
-            checksum = crc32(packed.data)
+            packed = _compressed(kernels.finished_joined([body]), compression)
+            checksum = crc32(packed)
         count = min(PAGE_ROWS, rows - (page - own.start) * PAGE_ROWS)
         header = struct_bytes(_page_header(count, len(body), len(packed), checksum))
-        content += header
-        content += packed.data
+        pieces += [header, packed]
         unpacked += len(header) + len(body)
-    return unpacked
+    return pieces, unpacked
 
 
 def _entry(field: pa.Field, compression: str, sizes: Mapping[int, int], ends: tuple[int, int]) -> Struct:
@@ -223,14 +220,15 @@ def _page_header(rows: int, unpacked: int, packed: int, checksum: int) -> Struct
 
 def _gets_smaller(pages: Pages, compression: str) -> bool:
     """Whether the first page gets so much smaller that all pages of the column are compressed."""
-    (first,) = kernels.finished_parts(pages.content, pages.offsets[:2])
+    first = kernels.finished_joined([pages.content[: pages.offsets[1]]])
     return len(_compressed(first, compression)) < _SMALLER * len(first)
 
 
-def _compressed(body: NDArray[np.uint8], compression: str) -> NDArray[np.uint8]:
+def _compressed(body: NDArray[np.uint8], compression: str) -> bytes:
     name = "lz4_raw" if compression == "lz4" else compression  # what Parquet's writer of Arrow means by lz4
     codec = pa.Codec(name, ZSTD_LEVEL) if name == "zstd" else pa.Codec(name)
-    return np.frombuffer(codec.compress(pa.py_buffer(body)), np.uint8)
+    found: bytes = codec.compress(pa.py_buffer(body), asbytes=True)
+    return found
 
 
 def _footer(content: NDArray[np.uint8]) -> bytes:

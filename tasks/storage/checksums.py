@@ -24,7 +24,7 @@ class HashedFile:
         self._hash = sha256()
         self.bytes = 0
 
-    def write(self, content: bytes | bytearray | memoryview) -> int:
+    def write(self, content: bytes | memoryview) -> int:
         """Write all of `content` and return its size in bytes."""
         self._hash.update(content)
         size = memoryview(content).nbytes

@@ -8,7 +8,6 @@ protocol encoding", https://github.com/apache/thrift/blob/master/doc/specs/thrif
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 Fields: TypeAlias = dict[int, Any]
@@ -60,7 +59,9 @@ def read_struct(content: bytes) -> Struct:
 
 def struct_bytes(fields: Struct) -> bytes:
     """The bytes of a struct."""
-    return b"".join(_struct(fields))
+    content = bytearray()
+    _add_struct(content, fields)
+    return bytes(content)
 
 
 def _read(content: bytes, with_types: bool) -> dict[int, Any]:
@@ -147,46 +148,46 @@ def _plain(kind: int, content: bytes) -> int | float | bool:
     return int.from_bytes(content, signed=True) if kind == _BYTE else content == bytes([_TRUE])
 
 
-def _struct(fields: Struct) -> Iterable[bytes]:
+def _add_struct(content: bytearray, fields: Struct) -> None:
     before = 0
-    for number, field in sorted(fields.items()):
+    for number, (kind, value) in sorted(fields.items()):
         step = number - before
         if 0 < step < 16:
-            yield bytes([step << 4 | field.kind])
+            content.append(step << 4 | kind)
         else:
-            yield bytes([field.kind]) + _signed(number)
+            content.append(kind)
+            _add_signed(content, number)
         before = number
-        if field.value is not None:
-            yield from _value(field.kind, field.value)
-    yield bytes([_STOP])
+        if value is not None:
+            _add_value(content, kind, value)
+    content.append(_STOP)
 
 
-def _value(kind: int, value: Any) -> Iterable[bytes]:
+def _add_value(content: bytearray, kind: int, value: Any) -> None:
     if kind in _INTEGERS:
-        yield _signed(value)
+        _add_signed(content, value)
     elif kind == _BINARY:
-        yield _unsigned(len(value)) + value
+        _add_unsigned(content, len(value))
+        content += value
     elif kind == STRUCT:
-        yield from _struct(value)
+        _add_struct(content, value)
     elif kind in (LIST, _SET):
-        count = len(value.values)
-        yield bytes([min(count, _LONG_LIST) << 4 | value.kind])
-        if count >= _LONG_LIST:
-            yield _unsigned(count)
-        for element in value.values:
-            yield from _value(value.kind, element)
+        of, values = value
+        content.append(min(len(values), _LONG_LIST) << 4 | of)
+        if len(values) >= _LONG_LIST:
+            _add_unsigned(content, len(values))
+        for element in values:
+            _add_value(content, of, element)
     else:
-        yield value
+        content += value
 
 
-def _unsigned(value: int) -> bytes:
-    content = bytearray()
+def _add_unsigned(content: bytearray, value: int) -> None:
     while value > 127:
         content.append(value & 127 | 128)
         value >>= 7
     content.append(value)
-    return bytes(content)
 
 
-def _signed(value: int) -> bytes:
-    return _unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
+def _add_signed(content: bytearray, value: int) -> None:
+    _add_unsigned(content, value << 1 if value >= 0 else (-value << 1) - 1)

@@ -15,7 +15,7 @@ ROWS: Any = SimpleNamespace(edge=FOREIGN)
 MERGED: Any = SimpleNamespace(high=FOREIGN)
 TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
-OF_NO_ARRAYS = {"device", "finished_parts", "finished_to_host", "on_host", "to_device", "to_host", "trim"}
+OF_NO_ARRAYS = {"device", "finished_joined", "finished_to_host", "on_host", "to_device", "to_host", "trim"}
 
 CALLS: dict[str, Callable[[], object]] = {
     "adjacency": lambda: kernels.adjacency(TOPOLOGY),

@@ -8,9 +8,8 @@ fills or empties one while the other is copied.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -142,29 +141,26 @@ def finished_to_host(array: Any) -> Any:
     return _copied(_lane.ready(), array)
 
 
-def finished_parts(array: Any, cuts: Any) -> Iterator[Any]:
-    """array[cuts[i] : cuts[i + 1]] for each i, in host memory, as `finished_to_host` copies. Each is valid until the
-    next one is asked for, and the thread makes no other copy meanwhile.
+def finished_joined(pieces: Sequence[Any]) -> Any:
+    """The bytes of all pieces in host memory, as `finished_to_host` copies. They are valid until this thread makes the
+    next copy.
 
-    The array has bytes. No memory is taken for parts of at most BUFFER_BYTES: new pages of memory would cost more than
-    the copy.
+    A piece is an array of bytes on the device, or a bytes object. No memory is taken for up to BUFFER_BYTES: new pages
+    of memory would cost more than the copy.
     """
-    lane, first = _lane.ready(), 0
-    while first < len(cuts) - 1:
-        start = int(cuts[first])
-        last = max(first + 1, int(np.searchsorted(cuts, start + BUFFER_BYTES, side="right")) - 1)
-        size = int(cuts[last]) - start
-        if size > BUFFER_BYTES:
-            yield _copied(lane, array[start : start + size])
-            first = last
-            continue
-        kind = cupy.cuda.runtime.memcpyDeviceToHost
-        cupy.cuda.runtime.memcpyAsync(lane.pinned[0].ptr, array.data.ptr + start, size, kind, lane.stream.ptr)
-        lane.done[0].record(lane.stream)
-        lane.done[0].synchronize()
-        for begin, end in pairwise((cuts[first : last + 1] - start).tolist()):
-            yield lane.buffers[0][begin:end]
-        first = last
+    lane, at, size = _lane.ready(), 0, sum(map(len, pieces))
+    if size > BUFFER_BYTES:
+        whole = [np.frombuffer(own, np.uint8) if isinstance(own, bytes) else _copied(lane, own) for own in pieces]
+        return np.concatenate(whole)
+    for own in pieces:
+        if isinstance(own, bytes):
+            lane.buffers[0][at : at + len(own)] = np.frombuffer(own, np.uint8)
+        elif len(own):
+            kind = cupy.cuda.runtime.memcpyDeviceToHost
+            cupy.cuda.runtime.memcpyAsync(lane.pinned[0].ptr + at, own.data.ptr, len(own), kind, lane.stream.ptr)
+        at += len(own)
+    lane.stream.synchronize()
+    return lane.buffers[0][:size]
 
 
 def _copied(lane: _Lane, source: Any) -> Any:

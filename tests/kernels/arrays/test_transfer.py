@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,17 +98,15 @@ def test_values_on_the_host_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("largest", [1, 1000, 2**23, 2**24])
-def test_parts_of_an_array(backend: Backend, largest: int) -> None:
-    """Empty ones, too, and together more than a buffer of copies."""
+@pytest.mark.parametrize("largest", [1, 1000, 2**20, 2**24])
+def test_pieces_are_joined_on_the_host(backend: Backend, largest: int) -> None:
+    """Bytes and arrays, empty ones, too, that fit a buffer of copies or not."""
     rng = np.random.default_rng(largest)
-    sizes = np.concatenate([rng.integers(0, largest + 1, 9), [0, largest, largest]])
-    cuts = np.cumsum([0, *sizes])
-    values = rng.integers(0, 256, cuts[-1], np.uint8)
-    there = backend.put(values)
-    backend.get(there)  # waits until it is there
-    found = [part.copy() for part in kernels.finished_parts(there, cuts)]
-    assert len(found) == len(sizes)
-    assert all(np.array_equal(own, values[a:b]) for own, (a, b) in zip(found, pairwise(cuts), strict=True))
-    some = kernels.finished_parts(there, cuts[3:6])
-    assert [len(part) for part in some] == sizes[3:5].tolist()
+    values = rng.integers(0, 256, largest, np.uint8)
+    there = backend.put(values, np.uint8)
+    backend.get(there)  # waits for the copy
+    cut = largest // 3
+    for _ in range(2):
+        found = kernels.finished_joined([b"head", there[cut:], b"", there[:0], there[:cut], b"end"])
+        assert found.tobytes() == b"head" + values[cut:].tobytes() + values[:cut].tobytes() + b"end"
+    assert kernels.finished_joined([b"a", b"bc"]).tobytes() == b"abc"
