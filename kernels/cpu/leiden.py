@@ -501,16 +501,22 @@ def _connected(offsets, neighbour, group):
     return parent
 
 
+@cached_njit
+def _cut_at(v, offsets, neighbour, weight, group):
+    """The weight of the edges of a vertex that lead to other groups."""
+    cut = np.int64(0)
+    for at in range(offsets[v], offsets[v + 1]):
+        if group[neighbour[at]] != group[v]:
+            cut += weight[at]
+    return cut
+
+
 @cached_njit(parallel=True)
 def _cut(offsets, neighbour, weight, group):
     """The weight of the edges between groups, times two."""
     cut = np.int64(0)
     for v in prange(group.size):
-        own = np.int64(0)
-        for at in range(offsets[v], offsets[v + 1]):
-            if group[neighbour[at]] != group[v]:
-                own += weight[at]
-        cut += own
+        cut += _cut_at(v, offsets, neighbour, weight, group)  # Numba refuses a loop here with Python 3.12
     return cut
 
 
