@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import version
@@ -71,12 +71,23 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imported(path: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of `tree_of`; to walk through a tree takes longer than to parse it, and most tests ask for all."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
+def imported(path: Path) -> tuple[tuple[str, bool], ...]:
     """Every module that a file imports anywhere, in full, and whether by a relative import."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, bool]]:
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, False) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -106,7 +117,7 @@ def named_modules(path: Path) -> Iterator[str]:
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
             for given in node.args:
                 if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value.startswith("."):
@@ -150,9 +161,9 @@ def test_engines_stay_in_their_room() -> None:
     assert not wrong
 
 
-def evaluations(tree: ast.AST) -> Iterator[str]:
+def evaluations(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """What would run, or make objects of, what it is given."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id="eval" | "exec" | "compile" | "__import__" as name)):
                 yield name
@@ -166,7 +177,7 @@ def evaluations(tree: ast.AST) -> Iterator[str]:
 
 def test_nothing_is_unpickled_or_evaluated() -> None:
     """Input, checkpoints and settings are data. (Tasks and results travel between workers as Dask pickles them.)"""
-    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in evaluations(tree_of(path))]
+    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in evaluations(nodes_of(path))]
     wrong += [
         f"{path.relative_to(ROOT)}: {name}"
         for path in SOURCES
@@ -189,8 +200,10 @@ def test_nothing_is_unpickled_or_evaluated() -> None:
     ],
 )
 def test_the_rule_would_notice(text: str) -> None:
-    assert list(evaluations(ast.parse(text)))
-    assert not list(evaluations(ast.parse("yaml.safe_load(x); re.compile(x); read_array(x, allow_pickle=False)")))
+    assert list(evaluations(ast.walk(ast.parse(text))))
+    assert not list(
+        evaluations(ast.walk(ast.parse("yaml.safe_load(x); re.compile(x); read_array(x, allow_pickle=False)")))
+    )
 
 
 def test_shapes_of_arrays_like_others_are_tuples() -> None:
@@ -198,7 +211,7 @@ def test_shapes_of_arrays_like_others_are_tuples() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in SOURCES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_like")
         for keyword in node.keywords
         if keyword.arg == "shape" and not isinstance(keyword.value, ast.Tuple)
@@ -295,7 +308,7 @@ def test_the_version_stands_in_one_place() -> None:
 
 
 def definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node
 

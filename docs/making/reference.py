@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from inspect import cleandoc
 from operator import attrgetter
 from pathlib import Path
@@ -257,8 +258,12 @@ def _with_code_of_its_own(kind: type[errors.EdgemillError]) -> Iterator[type[err
         yield from _with_code_of_its_own(one)
 
 
+@cache
 def record() -> str:
-    """The keys of manifest.json. Keys of one object that need no explanation share a line."""
+    """The keys of manifest.json. Keys of one object that need no explanation share a line.
+
+    Kept, since each page of docs/ is compared with it, and Python parses a whole module for each class of it.
+    """
     schema = manifest.Manifest.model_json_schema(by_alias=True)
     rows: list[Row] = []
     for prefix, name, about in _keys(schema, manifest.Manifest, schema["$defs"], "", {}):
