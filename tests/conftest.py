@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -78,6 +79,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(LEAST_PROCESSES, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collection makes stays; to search it for cycles time and again would take a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without a device the GPU's turn is skipped; what needs none, such as compiling, has no marker.
 
@@ -90,7 +101,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
     if os.environ.get("CI"):
         for item in items:
-            if _of_clusters(item):
+            if _of_clusters(item.path):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     if not devices():
         for item in items:
@@ -105,7 +116,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     from backends import devices
 
-    if not session.config.option.collectonly and not devices() and any(map(_of_clusters, session.items)):
+    if (
+        not session.config.option.collectonly
+        and not devices()
+        and any(_of_clusters(item.path) for item in session.items)
+    ):
         from quick_starts import fork_workers
 
         fork_workers()
@@ -114,5 +129,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     count_frozen_once()
 
 
-def _of_clusters(item: pytest.Item) -> bool:
-    return any(item.path.is_relative_to(folder) for folder in CLUSTER_TESTS)
+@cache
+def _of_clusters(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in CLUSTER_TESTS)

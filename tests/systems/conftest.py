@@ -18,8 +18,9 @@ StartSystem = Callable[[str], Mapping[str, str]]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of this folder."""
+    own = {path for path in {item.path for item in items} if path.is_relative_to(HERE)}
     for item in items:
-        if HERE in item.path.parents:
+        if item.path in own:
             item.add_marker(pytest.mark.systems)
             item.add_marker(pytest.mark.timeout(1800))  # a test's own limit comes first
 
