@@ -96,7 +96,7 @@ def test_the_groups_of_networkx(tmp_path: Path, name: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=50))
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(15, 4), deadline=None)
 def test_any_graph_in_any_buckets(tmp_path_factory: pytest.TempPathFactory, ends: list[tuple[int, int]]) -> None:
     graph = nx.Graph((u, v) for u, v in ends if u != v)
     folder = tmp_path_factory.mktemp("drawn")

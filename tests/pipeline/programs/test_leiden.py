@@ -99,7 +99,7 @@ def levels_of(result: Result) -> dict[int, set[frozenset[int]]]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=120), st.booleans())
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(15, 4), deadline=None)
 def test_levels_of_any_graph(
     tmp_path_factory: pytest.TempPathFactory, ends: list[tuple[int, int]], directed: bool
 ) -> None:
