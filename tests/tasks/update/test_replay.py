@@ -14,6 +14,7 @@ from edgemill.kernels.graph import KEY_BITS, Topology
 from edgemill.tasks.update.order import find_violation
 from edgemill.tasks.update.updating import update_order
 from edgemill.tasks.update.whole import order_from_nothing
+from examples import examples
 
 Pairs = NDArray[np.bool_]
 """[vertices, vertices] true at (low, high) for each edge."""
@@ -58,7 +59,7 @@ def test_levels_in_parts(seed: int, at_once: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys.modules[replay.__module__], "SHORTEST", 1 + seed)
     random = np.random.default_rng([seed, at_once])
     nights = 0
-    while nights < 60:
+    while nights < examples(60, 18):
         pairs = dense_graph(random)
         edges, (_, order) = topology(pairs), order_from_nothing(topology(pairs))
         for _ in range(6):
