@@ -15,7 +15,9 @@ from .. import cpu
 from ..cpu.arrays.indexing import numbers
 from ..cpu.arrays.sort import MANY, Runs, by_key, place_in_runs, sort_runs
 from ..cpu.arrays.strings import hash_strings, number_strings, sort_strings
+from ..cpu.butterflies import count_butterflies
 from ..cpu.nest import components_of_edges, mark_forest, subtree_minima, subtree_sums
+from ..cpu.peeling.blooms import ButterflyPeeling
 from ..cpu.peeling.cascade import REMOVED, Cascade, set_to
 from ..cpu.peeling.filtering import Filtering, lower, pack_list, pack_range
 from ..cpu.peeling.live_edges import Live, LiveRows, below, not_removed
@@ -182,6 +184,20 @@ def _warm_fixpoint() -> None:
     cpu.Fixpoint(topology, _triangle_rows(), 1).evaluate(one, np.arange(3, dtype=np.int32), False)
 
 
+def _square() -> Topology:
+    """A butterfly: the vertices 0 and 1 of one side, 2 and 3 of the other."""
+    return Topology(np.array([0, 0, 1, 1], np.int32), np.array([2, 3, 2, 3], np.int32), 4)
+
+
+def _warm_butterflies() -> None:
+    topology = _square()
+    count_butterflies(cpu.adjacency(topology), topology.edges)
+
+
+def _warm_blooms() -> None:
+    ButterflyPeeling(_square(), np.ones(4, np.int32), 2**20).advance()
+
+
 def _warm_shards() -> None:
     cpu.lookup(np.arange(3), np.arange(3))
     _warm_third_vertex()
@@ -205,6 +221,8 @@ def _warm_third_vertex() -> None:
 
 PARTS: Mapping[str, Callable[[], None]] = {
     "adjacency": _warm_adjacency,
+    "blooms": _warm_blooms,
+    "butterflies": _warm_butterflies,
     "changes": _warm_changes,
     "compact": _warm_compact,
     "components": _warm_components,
@@ -233,6 +251,8 @@ PARTS: Mapping[str, Callable[[], None]] = {
 }
 SECONDS: Mapping[str, float] = {
     "adjacency": 1.0,
+    "blooms": 6.0,
+    "butterflies": 2.0,
     "changes": 2.0,
     "compact": 1.0,
     "components": 1.4,
@@ -267,6 +287,7 @@ _BY_METHOD: Mapping[str, Sequence[str]] = {
     "peel": _REMOVAL,
     "band": (*_REMOVAL, "filter"),
     "fixpoint": ("fixpoint", "adjacency"),
+    "butterflies": ("butterflies", "blooms", "adjacency", "compact"),
 }
 _BANDS = "filter", "changes"
 _MANY = "gather", "scatter", "groups", "runs", "order"
@@ -285,7 +306,8 @@ _KERNELS = Parts(__spec__.name, PARTS, SECONDS)
 def parts_for(
     method: str, partitions: int, text: bool, many: bool = True, bands: bool = False, records: bool = False
 ) -> list[str]:
-    """The parts of the kernels for CPUs that `method` (peel, band or fixpoint) uses with `partitions` partitions.
+    """The parts of the kernels for CPUs that `method` (peel, band, fixpoint or butterflies) uses with `partitions`
+    partitions.
 
     Adds parts for graphs of `MANY` edges or more with `many`, for strings with `text`, for several workers with a copy
     of the graph each with `bands`, and for recording the order of peeling for updates with `records`.

@@ -32,7 +32,7 @@ def compile_kernels(on_gpu: bool) -> float:
     Updates do not run on workers, so their kernels are left out. Gives the seconds that it took.
     """
     start = time.perf_counter()
-    for method in ("peel", "band", "fixpoint"):
+    for method in ("peel", "band", "fixpoint", "butterflies"):
         warm(method, _PARTITIONS, text=True, processes=cores(), records=method == "peel")
     are_plain_numbers(b"1,2\n", ord(","))
     if not on_gpu:
