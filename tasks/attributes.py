@@ -42,7 +42,7 @@ from .storage.folders import Folder
 from .tables.finding import table_at
 from .tables.live import TableVersion
 
-RESERVED = ("id", "degree_inside", "degree", "triangles", "lambda")
+RESERVED = ("id", "side", "degree_inside", "degree", "triangles", "butterflies", "lambda")
 """Names that attributes cannot have: tables with attributes have these columns themselves."""
 
 _USUAL_IDS = ("id", "vertex", "node", ":ID", "~id")

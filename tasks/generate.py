@@ -171,6 +171,54 @@ class PlantedCliques:
 
 
 @dataclass(frozen=True)
+class TwoSided:
+    """Rows between two sides of ids: disjoint groups, in which every vertex of one side is joined to all of the other,
+    on scattered ids over a random background. λ by butterflies is at least (group_left - 1)(group_right - 1) inside a
+    group.
+    """
+
+    name: ClassVar[str] = "two-sided"
+    left: int
+    """Ids of the first side."""
+    right: int
+    """Ids of the second side, which may be equal to those of the first."""
+    edges: int
+    """Background edges. One inside a group is a duplicate row."""
+    groups: int
+    group_left: int
+    group_right: int
+
+    def __post_init__(self) -> None:
+        for side in ("left", "right"):
+            own, size = getattr(self, side), getattr(self, f"group_{side}")
+            _require(1 <= own <= _MAX_VERTICES, self, side, f"from 1 to {_MAX_VERTICES}")
+            _require(size >= 1, self, f"group_{side}", "at least 1")
+            if self.groups * size > own:
+                raise UsageError(
+                    f"two-sided: {self.groups} disjoint groups with {size} ids of one side need {self.groups * size} "
+                    f"ids; {side} is {own}"
+                )
+        _require(self.groups >= 0, self, "groups", "at least 0")
+        pairs = self.left * self.right
+        _require(0 <= self.edges <= pairs, self, "edges", f"from 0 to {pairs}, the pairs of both sides")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.edges + self.groups * self.group_left * self.group_right
+
+    def draw(self, start: int, stop: int, seed: int) -> Pairs:
+        """Rows start to stop (see `Kind.draw`)."""
+        border = min(max(self.edges, start), stop)
+        background = _scramble(np.arange(start, border), self.left * self.right, seed)
+        group, pair = np.divmod(np.arange(border, stop) - self.edges, self.group_left * self.group_right)
+        first, second = np.divmod(pair, self.group_right)
+        left = _scramble(group * self.group_left + first, self.left, seed + 1)
+        right = _scramble(group * self.group_right + second, self.right, seed + 2)
+        return np.concatenate([background // self.right, left]), np.concatenate([background % self.right, right])
+
+
+@dataclass(frozen=True)
 class Chain:
     """A strip of triangles, each sharing an edge with the next: 2n + 1 edges, λ = 1 for all."""
 
@@ -325,7 +373,7 @@ class Communities:
 
 
 KINDS: dict[str, type[Kind]] = {
-    kind.name: kind for kind in (RMat, ErdosRenyi, PlantedCliques, Communities, Grid, Chain, Star, Clique)
+    kind.name: kind for kind in (RMat, ErdosRenyi, PlantedCliques, TwoSided, Communities, Grid, Chain, Star, Clique)
 }
 """The kinds by name. The dataclass fields are the parameters."""
 

@@ -27,6 +27,15 @@ def count_triangles(owned: OwnedEdges) -> NDArray[np.int32]:
     return support
 
 
+def count_butterflies(owned: OwnedEdges) -> NDArray[np.int32]:
+    """The butterflies of each edge of the only partition, int32 [edges], if its graph has two sides. In host memory."""
+    from ..kernels.cpu.butterflies import count_butterflies  # imports Numba
+
+    low = kernels.row_numbers(owned.offsets)
+    rows = kernels.adjacency(Topology(low, owned.high, len(owned.rank)))
+    return count_butterflies(rows, len(low)).support
+
+
 def check_supports(support: NDArray[np.int32]) -> None:
     """Raise OutOfRoom for an edge with more triangles than kernels can tell from marks of removed edges.
 
@@ -71,17 +80,22 @@ class Subgraph(SizedArrays):
 
     counts: PartitionCounts
 
+    index_bytes: int | None = None
+    """Memory for an index of butterflies, if supports count these; None if they count triangles."""
+
     def first_counts(self) -> NDArray[np.int32]:
         """[local edges] triangles of each."""
         return kernels.take(self.support, self.number)
 
 
-def build_subgraph(owned: OwnedEdges, support: NDArray[np.int32]) -> Subgraph:
-    """The subgraph of the only partition, whose edges have `support` int32 [edges] triangles.
+def build_subgraph(owned: OwnedEdges, support: NDArray[np.int32], index_bytes: int | None = None) -> Subgraph:
+    """The subgraph of the only partition, whose edges have `support` int32 [edges] triangles. With `index_bytes`
+    these are butterflies; see `Subgraph`.
 
     Raises OutOfRoom for more than 2^31 - 2 edges with triangles, and as `check_supports`.
     """
-    check_supports(support)
+    if index_bytes is None:
+        check_supports(support)
     number = kernels.nonzero(support)
     if len(number) > MAX_LOCAL_EDGES:
         raise OutOfRoom(
@@ -90,7 +104,7 @@ def build_subgraph(owned: OwnedEdges, support: NDArray[np.int32]) -> Subgraph:
         )
     low, high = (kernels.take(ends, number) for ends in (kernels.row_numbers(owned.offsets), owned.high))
     topology = Topology(low, high, len(owned.rank))
-    return Subgraph(support, topology, number, counts_of(owned))
+    return Subgraph(support, topology, number, counts_of(owned), index_bytes)
 
 
 def counts_of(owned: OwnedEdges) -> PartitionCounts:

@@ -1,4 +1,4 @@
-"""Runs what the tutorial says, and puts what comes out in its place.
+"""Runs what the tutorial and other pages say, and puts what comes out in its place.
 
 python docs/making/tutorial.py
 
@@ -25,6 +25,7 @@ from edgemill.pipeline.cli import edgemill
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
+PAGES = PAGE, ROOT / "docs" / "two-sided-tables.md"
 HOME = "/home/you/edgemill"
 """What the page calls the folder that the commands run in."""
 BLOCK = re.compile(r"(?<=```)(console|pycon)\n(.*?)(?=```)", re.DOTALL)
@@ -106,12 +107,13 @@ def _tidy(output: str) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
-    with TemporaryDirectory() as folder:
-        Path(folder, "tests").symlink_to(ROOT / "tests")
-        page = rerun(PAGE.read_text(encoding="utf-8"), Path(folder).resolve())
-        os.chdir(ROOT)
-    PAGE.write_text(page, encoding="utf-8")
+    """Write the pages anew."""
+    for path in PAGES:
+        with TemporaryDirectory() as folder:
+            Path(folder, "tests").symlink_to(ROOT / "tests")
+            page = rerun(path.read_text(encoding="utf-8"), Path(folder).resolve())
+            os.chdir(ROOT)
+        path.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -50,6 +50,13 @@ _KINDS: dict[str, tuple[str, list[click.Option]]] = {
             _integer_option("clique-size"),
         ],
     ),
+    "two-sided": (
+        "Rows of two sides, for --two-sided: groups that are joined completely, in a random background.",
+        [
+            *(_integer_option("left"), _integer_option("right"), _integer_option("edges")),
+            *(_integer_option("groups"), _integer_option("group-left"), _integer_option("group-right")),
+        ],
+    ),
     "communities": (
         "Cliques at random positions; neighbouring cliques overlap.",
         [

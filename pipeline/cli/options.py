@@ -52,6 +52,7 @@ _RUN_OPTIONS = [
     click.option(
         "--bipartite", type=_BIPARTITE, help="The columns hold ids of two kinds: prefix them, or refuse common ids."
     ),
+    click.option("--two-sided", is_flag=True, help="Edges join two sides, such as accounts and devices."),
     click.option("--directed", is_flag=True, help="Edges point from source to target. Programs use this; λ does not."),
     click.option("--weight-column", metavar="COLUMN", help="Column of edge weights, for programs that use them."),
     click.option("--vertices", metavar="FILE", help="Vertex attributes in Parquet, such as names: one row per vertex."),

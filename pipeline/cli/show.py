@@ -111,8 +111,8 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     """Name → value of each line."""
     counts = manifest.counts
     rows = {"edges": f"{counts.edges:,}", "vertices": f"{counts.vertices:,}"}
-    if counts.triangles is not None:
-        rows["triangles"] = f"{counts.triangles:,}"
+    if counts.figures is not None:
+        rows[manifest.measure] = f"{counts.figures:,}"
     if manifest.has_lambda:
         high = "" if manifest.lambda_high is None else f" to {manifest.lambda_high.max:,}"
         rows["lambda max"] = f"{manifest.lam.max:,}{high}"
@@ -203,7 +203,7 @@ def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[Colum
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
     for name, text in _input_rows(manifest):
         table.add_row(name, text if name == "dropped" else Text(one_line(text)))
-    triangles = "" if counts.triangles is None else f", {counts.triangles:,} triangles"
+    triangles = "" if counts.figures is None else f", {counts.figures:,} {manifest.measure}"
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices{triangles}")
     if manifest.has_lambda:
         top = f"up to {manifest.lam.max:,}"

@@ -132,8 +132,9 @@ def diff(
     vertices are read in blocks.
 
     Raises UsageError if there is nothing to compare: no exact λ in both results, and no column of a program that both
-    have; if the types of ids differ, or the names of the id columns of edges; if an id column has the name of a column
-    of changes; for a negative tolerance; or if `output` exists or cannot be written. Raises InputError for damage.
+    have; if λ counts triangles in one and butterflies in the other; if the types of ids differ, or the names of the id
+    columns of edges; if an id column has the name of a column of changes; for a negative tolerance; or if `output`
+    exists or cannot be written. Raises InputError for damage.
     """
     before, after = (side if isinstance(side, Result) else Result(side) for side in (old, new))
     with before.reading(), after.reading():
@@ -161,6 +162,9 @@ class _Plan:
             for side in (old, new)
             if not side.manifest.exact
         ]
+        if old.manifest.measure != new.manifest.measure:
+            measures = f"{old.manifest.measure} in one, {new.manifest.measure} in the other"
+            raise UsageError(f"{old.place} and {new.place} cannot be compared: λ counts {measures}")
         _refuse_unlike(old, new, ("id_type",))
         columns, notices = shared_columns(old, new)
         if without and not columns:

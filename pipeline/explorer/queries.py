@@ -161,7 +161,8 @@ class Queries:
 
     def largest_dn_graphs(self, by: str, most: int) -> list[DNGraph]:
         """The first `most` DN-graphs by one of ORDERS, largest first."""
-        return rows_of(DNGraph, top_k(self.result, by, most))
+        column = self.result.manifest.measure if by == "triangles" else by
+        return rows_of(DNGraph, top_k(self.result, column, most))
 
     def members(self, dn_graph: int, most: int) -> pa.Array:
         """The ids of the first `most` stored vertices of a DN-graph, ascending."""

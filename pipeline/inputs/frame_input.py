@@ -56,7 +56,7 @@ def write_partitions(
     mark = secrets.token_hex(16)
     folder.subfolder(FOLDER).write(_MARK, mark.encode())
     write = delayed_task(_write)
-    found = ColumnNames(ends[0], ends[1], columns.weight)
+    found = ColumnNames(ends[0], ends[1], columns.weight, columns.two_sets)
     tasks = [write(folder, number, part, name, found, mark) for number, part in enumerate(two.to_delayed())]
     try:
         written = list(compute(*tasks))
@@ -113,10 +113,17 @@ class FrameInput:
                 raise UsageError(f"input.{option} is for files, and the input is a {self.name}: leave it out")
         if folder.is_local:
             Path(folder.url, FOLDER).mkdir(0o700)
-        columns = ColumnNames(settings.source_column, settings.target_column, settings.weight_column)
+        columns = ColumnNames(
+            settings.source_column, settings.target_column, settings.weight_column, settings.sides_apart == "prefix"
+        )
         checksums = self._write(columns, folder, compute)
         files = folder.subfolder(FOLDER)
-        form = Form(bipartite=settings.bipartite, directed=settings.directed, weights=settings.weights)
+        form = Form(
+            bipartite=settings.sides_apart,
+            two_sided=settings.two_sided,
+            directed=settings.directed,
+            weights=settings.weights,
+        )
         source = open_source(files.url, columns.source, columns.target, files.options, EDGE_VALUE_COLUMNS, form=form)
         return replace(source, path=self.name, frame=Frame(self.name, tuple(checksums)), notes=columns.notes)
 

@@ -30,6 +30,8 @@ class ColumnNames:
     target: str | None
     weight: str | None = None
     """None if edges have no weights."""
+    two_sets: bool = False
+    """Whether the ids get the names of their columns as prefixes, so that their types may differ."""
     notes: tuple[str, ...] = ()
     """Sentences on what the settings do not name."""
 
@@ -38,7 +40,7 @@ class ColumnNames:
 
         Raises InputError as `check_columns` does.
         """
-        found, notes = check_columns(name, schema, self.source, self.target, reserved, self.weight)
+        found, notes = check_columns(name, schema, self.source, self.target, reserved, self.weight, self.two_sets)
         self.source, self.target = found[:2]
         self.notes += notes
         return found

@@ -107,6 +107,7 @@ class Status:
                 "edges": result.counts.edges,
                 "vertices": result.counts.vertices,
                 "triangles": result.counts.triangles,
+                "butterflies": result.counts.butterflies,
                 "lambda_max": result.lam.max if result.has_lambda else None,
             }
         return found

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ...tasks.ids.display import are_same, type_name
+from ...tasks.inputs.sources import Measure
 from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.pointer import pointer_target, refuse_non_pointer, set_pointer
@@ -152,10 +153,18 @@ def follows(manifest: Manifest, before: PreviousResult, run: str) -> bool:
     return then is not None and (then.run == run or bool(before.day and then.day > before.day))
 
 
-def refuse_other_ids(before: PreviousResult | None, settings: NightlySettings, id_type: str) -> None:
-    """Raises InputError if ids have another type than in the night before, unless `nightly.least_share` is null."""
+def refuse_other_ids(before: PreviousResult | None, settings: NightlySettings, id_type: str, measure: Measure) -> None:
+    """Raises InputError if ids have another type than in the night before, or if λ counts something else, unless
+    `nightly.least_share` is null.
+    """
     if before is None or settings.least_share is None or (manifest := before.manifest()) is None:
         return
+    if manifest.measure != measure:
+        raise InputError(
+            f"λ counts {measure}, and that of {before} counts {manifest.measure}, so that no group keeps its track: "
+            "nothing is published; give the new kind of result a series of its own, or accept it with "
+            "nightly.least_share=null"
+        )
     if not are_same(manifest.input.id_type, id_type):
         raise InputError(
             f"ids are {id_type}, and those of {before} are {manifest.input.id_type}, so that no group keeps its track: "

@@ -68,7 +68,7 @@ def page(result: Result) -> str:
     counts, dense = manifest.counts, manifest.dense
     facts: dict[str, int | None] = {"edges": counts.edges, "vertices": counts.vertices}
     if manifest.has_lambda:
-        facts["triangles"] = counts.triangles
+        facts[manifest.measure] = counts.figures
         facts["highest λ" if manifest.exact else "highest λ, at least"] = manifest.lam.max
     if dense is not None:
         facts["DN-graphs"] = dense.dn_graphs

@@ -182,7 +182,7 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
     if source.where is not None:
         facts.append([source.where.condition.text, source.files_left_out])
     if source.bipartite is not None:
-        facts.append(source.bipartite)
+        facts.append("two-sided" if source.two_sided else source.bipartite)
     if source.directed:
         facts.append("directed")
     if source.weights is not None:

@@ -221,6 +221,7 @@ def input_record(source: Source, isolated: bool = False, notes: Sequence[str] = 
             files_left_out=source.files_left_out,
         ),
         bipartite=source.bipartite,
+        two_sided=source.two_sided,
         directed=source.directed,
         weights=None
         if source.weights is None
@@ -270,7 +271,8 @@ def no_triangle(counts: Counts, events: Events) -> list[str]:
         return []
     note = (
         "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "
-        "people and what they bought, never has one; docs/inputs.md says what to do with such a table"
+        "people and what they bought, never has one; run again with --two-sided, which finds dense groups of such a "
+        "table by butterflies (docs/two-sided-tables.md)"
     )
     events.emit("note", text=note)
     return [note]

@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from ...tasks.errors import InputError, UsageError
+from ...tasks.inputs.sources import Measure
 from ...tasks.storage.atomic import write_new
 from ...tasks.storage.checksums import is_intact, json_object, with_checksum_key
 from ...tasks.storage.folders import Folder, folder_at
@@ -74,7 +75,14 @@ class Counts(Record):
     edges: int
     vertices: int
     triangles: int | None
-    """Null in a run without λ, which does not count them."""
+    """Null in a run without λ, which does not count them, and where λ counts butterflies."""
+    butterflies: int | None = None
+    """Null unless λ counts them."""
+
+    @property
+    def figures(self) -> int | None:
+        """The triangles or butterflies that λ counts; None in a run without λ."""
+        return self.triangles if self.butterflies is None else self.butterflies
 
 
 class PlanRecord(Record):
@@ -294,7 +302,9 @@ class InputRecord(Record):
     where: WhereRecord | None = None
     """Null if all rows were selected."""
     bipartite: Literal["prefix", "refuse"] | None = None
-    """How ids that are in both columns were treated, as the setting says."""
+    """How ids that are in both columns were treated."""
+    two_sided: bool = False
+    """Whether every edge joins two sides, which are the columns: λ then counts butterflies."""
     directed: bool = False
     """Whether edges lead from the source column to the target column, for programs."""
     weights: WeightRecord | None = None
@@ -522,6 +532,8 @@ class UpdateRecord(Record):
 
 
 FORMAT_VERSION = 1
+BUTTERFLIES_VERSION = 2
+"""The format version of results whose λ counts butterflies."""
 
 
 def _distinct(outputs: list[OutputRecord]) -> list[OutputRecord]:
@@ -536,6 +548,7 @@ class RunManifest(Record):
 
     format: Literal["edgemill-result"] = "edgemill-result"
     format_version: int = FORMAT_VERSION
+    """2 if λ counts butterflies, which earlier releases would take for triangles; else 1."""
     run: Annotated[str, AfterValidator(plain_name)]
     """The run's id, as in log.jsonl."""
     versions: dict[str, str]
@@ -623,6 +636,11 @@ class Manifest(RunManifest):
         return self.lambda_low is not None
 
     @property
+    def measure(self) -> Measure:
+        """What λ counts."""
+        return "butterflies" if self.input.two_sided else "triangles"
+
+    @property
     def exact(self) -> bool:
         """Whether the result has the λ of every edge."""
         return self.has_lambda and self.lambda_high is None
@@ -706,9 +724,10 @@ def read_manifest(out: Folder | str | os.PathLike[str]) -> Manifest:
         raise InputError(f"{folder} is not an edgemill result: it has no {MANIFEST_NAME} written by edgemill")
     if not is_intact(text or b""):
         raise InputError(f"{path} is damaged: it is not what edgemill wrote")
-    if content.get("format_version") != FORMAT_VERSION:
+    if content.get("format_version") not in (FORMAT_VERSION, BUTTERFLIES_VERSION):
         raise InputError(
-            f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION}"
+            f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION} and "
+            f"{BUTTERFLIES_VERSION}"
         )
     try:
         return Manifest.model_validate(content)

@@ -130,7 +130,12 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
 def _has_one_partition(settings: Settings, capacity: Capacity) -> bool:
     """Whether the settings or the workers leave no choice but one partition."""
     count = settings.partitioning.count
-    return count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
+    return (
+        settings.input.two_sided
+        or count == 1
+        or (count == "auto" and capacity.workers == 1)
+        or not settings.programs.find_lambda
+    )
 
 
 def _is_sure(plan: Plan) -> bool:

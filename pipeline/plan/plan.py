@@ -49,6 +49,8 @@ MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
 FILES_A_THREAD = 3
 """Files of edges for each thread that writes, where GPUs compute. Each thread has equally many, one after the other."""
+LEAST_INDEX_BYTES, MOST_INDEX_BYTES = 64 * 2**20, 2**62
+"""Memory for an index of butterflies on a small worker, and on one without a limit."""
 NO_METHOD = "none"
 """The method of a run that does not compute λ."""
 CHECKPOINT_EDGE_BYTES = 62
@@ -116,7 +118,7 @@ class PlanFacts:
     def seconds(self) -> float | None:
         """Predicted duration of a run for λ; None on GPUs, without λ, and if triangles are not estimated."""
         triangles = self.graph.triangles
-        if triangles is None or self.on_device or self.method != "peel":
+        if triangles is None or self.on_device or self.method != "peel" or self.source.two_sided:
             return None
         if not self.in_shards:
             return self.seconds_in_bands(self.band_workers)
@@ -319,6 +321,14 @@ class Plan(PlanFacts):
         """Projected memory of a worker's running tasks. Dask can spill everything else."""
         running = self.reading_bytes, self.bounding_bytes, self._writing_bytes, self.programs_bytes
         return self._idle_bytes + max(running)
+
+    @property
+    def index_bytes(self) -> int | None:
+        """Memory for an index of butterflies: what the worker has beside the graph. None if λ counts triangles."""
+        if not self.source.two_sided:
+            return None
+        limit = self.capacity.memory_bytes
+        return max(int(FILL * limit) - self.worker_bytes, LEAST_INDEX_BYTES) if limit else MOST_INDEX_BYTES
 
     @property
     def unspilled_bytes(self) -> int:

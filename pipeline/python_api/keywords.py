@@ -24,6 +24,8 @@ class InputSection(TypedDict, total=False):
     """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
+    two_sided: bool
+    """Every edge joins two sides, such as accounts and devices: λ counts butterflies (docs/two-sided-tables.md)."""
     directed: bool
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     weight_column: str | None
@@ -267,6 +269,8 @@ class RunKeywords(TypedDict, total=False):
     """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     bipartite: Literal["prefix", "refuse"] | None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
+    two_sided: bool
+    """Every edge joins two sides, such as accounts and devices: λ counts butterflies (docs/two-sided-tables.md)."""
     directed: bool
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     weight_column: str | None

@@ -28,15 +28,16 @@ def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False, fits: 
     """
     rows = list(rows)
     names = any("members" in row for row in rows)
+    measure = "butterflies" if any("butterflies" in row for row in rows) else "triangles"
     table = grid(
-        *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>"),
+        *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", f"{measure}>", "parent>"),
         *(["track>"] if tracks else []),
         *(["members"] if names else []),
     )
     for row in rows:
         sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
         table.add_row(
-            *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
+            *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row[measure]:,}", _component(row["parent"])),
             *([_component(row["track"])] if tracks else []),
             *([IdList(_names(row), row["vertices"]) if fits else Text(_all_names(row))] if names else []),
         )
@@ -88,7 +89,8 @@ def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
     added = "".join(f", {column} {value_text(value) or 'none'}" for column, value in vertex.values.items())
     counts = f"degree {vertex.degree:,}"
     if vertex.lam is not None and vertex.triangles is not None:
-        counts = f"lambda {vertex.lam:,}, {counts}, {vertex.triangles:,} triangles"
+        measure = "triangles" if vertex.side is None else "butterflies"
+        counts = f"lambda {vertex.lam:,}, {counts}, {vertex.triangles:,} {measure}"
     return Text(one_line(f"vertex {name}: {counts}{added}"))
 
 
@@ -127,11 +129,14 @@ def distribution(summary: ColumnSummary) -> Table:
 
 def groups_table(groups: Iterable[Group]) -> Table:
     """Groups, one inside the next."""
-    table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
+    groups = list(groups)
+    dense = all(group.density is not None for group in groups)
+    table = grid("component>", "k>", "vertices>", "edges>", *(["density>"] if dense else []), "")
     for group in groups:
         sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
         kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
-        table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
+        density = [] if group.density is None or not dense else [f"{group.density:.4f}"]
+        table.add_row(_component(group.component), *sizes, *density, kind)
     return table
 
 

@@ -128,8 +128,11 @@ def groups_of(
     result = open_result(result)
     around = enumerate(islice(_common_groups(result, _vertices_of(result, vertex, groups), groups), count))
     # Only the innermost group can be a DN-graph: it contains no other component.
+    two_sided = result.manifest.input.two_sided
     return [
-        _group(result, found, groups) if not level else Group(**vars(found), dn_graph=False, groups=groups)
+        _group(result, found, groups)
+        if not level
+        else Group(**vars(found), dn_graph=False, groups=groups, two_sided=two_sided)
         for level, found in around
     ]
 
@@ -175,7 +178,8 @@ def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
         other = find(result, Component, dn_graph)
         hint = "edgemill top lists some" if other is None else "it is a component that contains others (--component)"
         raise UsageError(f"there is no DN-graph {dn_graph} in {result.place}: {hint}")
-    return Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
+    own = found.id, found.lam, found.parent, found.vertices, found.edges
+    return Group(*own, dn_graph=True, two_sided=result.manifest.input.two_sided)
 
 
 @naming_keywords()
@@ -298,7 +302,7 @@ def as_group(result: Result, group: Group | SupportsIndex) -> Group:
 
 def _group(result: Result, found: Component, groups: str = LAMBDA) -> Group:
     is_dn_graph = groups == LAMBDA and find(result, DNGraph, found.component) is not None
-    return Group(**vars(found), dn_graph=is_dn_graph, groups=groups)
+    return Group(**vars(found), dn_graph=is_dn_graph, groups=groups, two_sided=result.manifest.input.two_sided)
 
 
 def _component_members(result: Result, group: Group) -> pa.Array:
@@ -335,7 +339,7 @@ def _descendants(group: int, higher: pa.Table) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-MEMBER_COLUMNS = ("id", "degree_inside", "degree", "triangles", "lambda")
+MEMBER_COLUMNS = ("id", "degree_inside", "degree", "triangles", "butterflies", "lambda")
 """Columns of the table of members; attributes follow."""
 
 
@@ -344,7 +348,8 @@ def members_of(result: ResultOrPath, group: Group | SupportsIndex, limit: int | 
     """The vertices in a group: a row for each, or for the first `limit` of them.
 
     `group` is a Group, or the id of a component or DN-graph. Columns: `id`; `degree_inside` (int64, edges of the vertex
-    inside the group); `degree` (int64) and `triangles` (int64) in the whole graph; `lambda` (int32, the largest λ of
+    inside the group); in a graph with two sides `side` (text, the column of the input); `degree` (int64) and
+    `triangles` (int64), or `butterflies`, in the whole graph; `lambda` (int32, the largest λ of
     the vertex's edges, equal in the group and in the graph); then the attributes of vertices. Sorted by
     `degree_inside`, largest first, then by id. Edges are read in batches; the members are in memory.
 
@@ -387,9 +392,11 @@ def _degrees_inside(result: Result, group: Group, ids: pa.Array) -> np.ndarray[t
 
 
 def _vertices(result: Result, ids: pa.Array) -> pa.Table:
-    """Degree, triangles and λ of the vertices `ids`, in their order; without λ their degree alone."""
-    table, names = sorted_table(result, "vertices"), ["id", "degree"]
-    names += ["triangles", "lambda"] if result.manifest.has_lambda else []
+    """Side, degree, triangles or butterflies, and λ of the vertices `ids`, in their order; the degree without λ."""
+    manifest = result.manifest
+    table, side = sorted_table(result, "vertices"), ["side"] if manifest.input.two_sided else []
+    names = ["id", *side, "degree"]
+    names += [manifest.measure, "lambda"] if manifest.has_lambda else []
     schema = pa.schema([result.vertices.schema.field(name) for name in names])
     ascending = ids.take(pc.sort_indices(ids))
     batches = [
@@ -463,4 +470,5 @@ def find_track(result: ResultOrPath, track: SupportsIndex) -> Group:
             f"no DN-graph has track {number} in {found.place}: the track ended before that night or began after it"
         )
     (row,) = rows
-    return Group(row["id"], row["lambda"], row["parent"], row["vertices"], row["edges"], dn_graph=True)
+    own = row["id"], row["lambda"], row["parent"], row["vertices"], row["edges"]
+    return Group(*own, dn_graph=True, two_sided=found.manifest.input.two_sided)

@@ -77,9 +77,10 @@ def plot_group(
         bar = ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label="λ of an edge")
         bar.ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     kind = "DN-graph" if group.dn_graph else "component"
+    density = "" if group.density is None else f", density {group.density:.2f}"
     ax.set_title(
         f"{kind} {group.component}: λ {'' if group.dn_graph else '≥ '}{group.k:,}\n"
-        f"{group.vertices:,} vertices, {group.edges:,} edges, density {group.density:.2f}"
+        f"{group.vertices:,} vertices, {group.edges:,} edges{density}"
     )
     return ax
 

@@ -130,6 +130,11 @@ def _level(result: Result, k: int) -> int:
         raise UsageError(f"k must be at least 2, got {k}; the 2-truss is all edges")
     if not result.manifest.has_lambda:
         raise UsageError(f"{result.place} was made without λ, so it has no {k}-truss: run again with --programs lambda")
+    if result.manifest.input.two_sided:
+        raise UsageError(
+            f"λ of {result.place} counts butterflies, and a {k}-truss is made of triangles: edgemill top and of list "
+            "its groups"
+        )
     if not result.manifest.exact:
         raise UsageError(
             f"{result.place} did not converge, so the edges of its {k}-truss are not known: run again without limits"

@@ -49,7 +49,7 @@ def _distribution(result: Result, groups: ShownGroups | None) -> Section:
     counts, what = manifest.counts, "λ" if manifest.exact else "lower end of λ"
     text = [
         "λ of an edge is the largest k such that the edge lies in a subgraph in which every edge is in at least k "
-        "triangles. The edges with λ ≥ k form the (k + 2)-truss."
+        + ("butterflies." if manifest.input.two_sided else "triangles. The edges with λ ≥ k form the (k + 2)-truss.")
     ]
     if not manifest.exact:
         text.append(
@@ -131,16 +131,16 @@ def _branch(branch: Branch) -> tuple[str, ...]:
 def _dn_graphs(result: Result, found: ShownGroups, location: str) -> Section:
     """The DN-graphs of the highest λ and those with the most vertices, with some members of each."""
     if not found.by_lambda:
-        return Section("dn-graphs", GROUPS_TITLE, ["The graph has none: no edge is in a triangle."], [], [])
+        return Section("dn-graphs", GROUPS_TITLE, [f"The graph has none: it has no {result.manifest.measure}."], [], [])
     record, vertices = result.manifest.dense, number(result.manifest.counts.vertices)
     assert record is not None
     count, tracked = record.dn_graphs, result.in_series
-    best = found.by_lambda[0]
+    best, pairs = found.by_lambda[0], "a vertex of each side" if result.manifest.input.two_sided else "its vertices"
     text = [
         f"The densest group has {counted(best.vertices, 'vertex', 'vertices')} and λ = {number(best.lam)}. The graph "
         f"has {counted(count, 'dense group')} in all, with {number(record.members)} of its {vertices} vertices.",
         "The literature calls a dense group a DN-graph: a connected set of edges of one λ that touches no edge of a "
-        "higher λ. Density is the share of the pairs of its vertices that are edges.",
+        f"higher λ. Density is the share of the pairs of {pairs} that are edges.",
     ]
     some = members(
         result.dn_graph_members, sorted({g.id for g in (*found.by_lambda, *found.by_vertices)}), MOST_MEMBERS
@@ -160,7 +160,7 @@ def _dn_graphs(result: Result, found: ShownGroups, location: str) -> Section:
             str(group.id),
         )
 
-    sizes = ("λ>", "vertices>", "first members by id", "density>", "edges>", "triangles>", "id>")
+    sizes = ("λ>", "vertices>", "first members by id", "density>", "edges>", f"{result.manifest.measure}>", "id>")
     header = ("track>", *sizes) if tracked else sizes
     tables = [Table("Groups of the highest λ", header, [row(group) for group in found.by_lambda])]
     if count > MOST_GROUPS:

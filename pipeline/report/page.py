@@ -37,7 +37,12 @@ MOST_OF_A_NOTE = 1000
 def notices(manifest: Manifest) -> list[str]:
     """Sentences, most important first. Empty if every row became an edge and the graph has triangles."""
     counts = manifest.counts
-    return [*_triangles(counts), *_dropped(counts), *(f"{note[:1].upper()}{note[1:]}." for note in _notes(manifest))]
+    return [
+        *_triangles(counts),
+        *_sides(manifest),
+        *_dropped(counts),
+        *(f"{note[:1].upper()}{note[1:]}." for note in _notes(manifest)),
+    ]
 
 
 def _notes(manifest: Manifest) -> list[str]:
@@ -57,7 +62,17 @@ def _triangles(counts: Counts) -> list[str]:
     return [
         "The graph has no triangle, so λ of every edge is 0 and there are no dense groups. "
         "Does each row link two kinds of things, such as people and films? Then no row links two things of the same "
-        "kind, and no triangle can exist. Link people who share a film, and run again."
+        "kind, and no triangle can exist. Run again with --two-sided, which finds dense groups by butterflies."
+    ]
+
+
+def _sides(manifest: Manifest) -> list[str]:
+    if not manifest.input.two_sided:
+        return []
+    first, second = manifest.input.source_column, manifest.input.target_column
+    return [
+        f"Every edge joins {clipped(first)} and {clipped(second)}, and λ counts butterflies: complete subgraphs of two "
+        "vertices on each side. In a group of λ = 5, every edge is in at least 5 butterflies of the group."
     ]
 
 
@@ -154,9 +169,9 @@ def _facts(manifest: Manifest) -> list[Fact]:
         Fact("edges", number(counts.edges), f"of {number(counts.rows)} rows" if dropped else ""),
         Fact("vertices", number(counts.vertices)),
     ]
-    if counts.triangles is not None:
+    if (found := counts.figures) is not None:
         high = "" if manifest.lambda_high is None else f" to {number(manifest.lambda_high.max)}"
-        facts += [Fact("triangles", number(counts.triangles)), Fact("highest λ", f"{number(manifest.lam.max)}{high}")]
+        facts += [Fact(manifest.measure, number(found)), Fact("highest λ", f"{number(manifest.lam.max)}{high}")]
     if record is not None:
         facts.append(_groups(record, counts.vertices))
     return [*facts, Fact("time", duration(manifest.seconds), clipped(manifest.device))]

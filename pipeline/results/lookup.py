@@ -193,13 +193,15 @@ class Vertex:
     """A UUID is text."""
     degree: int
     triangles: int | None
-    """None in a result without λ."""
+    """Triangles that contain it, or butterflies in a graph with two sides; None in a result without λ."""
     lam: int | None
     """The largest λ of its edges; None in a result without λ."""
     component: int | None
     """The innermost group that contains it; None for a vertex without edges, and in a result without λ."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The columns of vertex programs, by name."""
+    side: str | None = None
+    """The column of the input that has it, in a graph with two sides; None in others."""
 
 
 @dataclass(frozen=True)
@@ -224,10 +226,16 @@ class Group(Component):
     dn_graph: bool
     groups: str = LAMBDA
     """The program that found it."""
+    two_sided: bool = False
+    """Whether its graph has two sides."""
 
     @property
-    def density(self) -> float:
-        """The share of the pairs of its vertices that are edges."""
+    def density(self) -> float | None:
+        """The share of the pairs of its vertices that are edges; None if its graph has two sides, as `hierarchy` does
+        not say how many vertices are of each.
+        """
+        if self.two_sided:
+            return None
         return 2 * self.edges / (self.vertices * (self.vertices - 1))
 
 
@@ -241,10 +249,12 @@ class DNGraph:
     edges: int
     density: float
     triangles: int
-    """Triangles with all three edges in it."""
+    """Triangles with all three edges in it, or butterflies with all four in a graph with two sides."""
     parent: int | None
     track: int | None = None
     """The number that it keeps from night to night in a series; None in results of earlier releases."""
+    left_vertices: int | None = None
+    """Its vertices of the first side; None unless the graph has two sides."""
 
 
 Row = TypeVar("Row", Vertex, Component, DNGraph)
@@ -269,9 +279,8 @@ def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     if kind is not Vertex:
         return kind(*values.values())
     added = {name: values[name] for program in result.manifest.programs for name in program.columns}
-    return kind(
-        values["id"], values["degree"], values.get("triangles"), values.get("lambda"), values.get("component"), added
-    )
+    of_vertex = values.get(result.manifest.measure), values.get("lambda"), values.get("component")
+    return kind(values["id"], values["degree"], *of_vertex, added, values.get("side"))
 
 
 def find_component(result: Result, groups: str, id: int) -> Component | None:

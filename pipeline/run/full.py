@@ -272,11 +272,12 @@ def warm_workers(run: RunContext) -> None:
 
             text, many, in_process = plan.source.kind == "string", plan.edges >= MANY, engine.capacity.in_process
             records = run.keeps_state and records_order(engine, plan)
+            method = "butterflies" if plan.source.two_sided else plan.method
             if in_process and plan.partitions == 1 and engine.capacity.threads >= FEWEST_THREADS:
-                run.loading.start(engine, parts_for(plan.method, 1, text, many, records=records))
+                run.loading.start(engine, parts_for(method, 1, text, many, records=records))
             else:
                 bands = plan.in_bands or plan.bands_on > 1
-                own = plan.method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands, records
+                own = method, plan.partitions, False, text, engine.capacity.kernel_threads, many, bands, records
                 reports = engine.on_every_worker(warm, *own)
             if plan.in_shards:
                 from ...tasks.shards import warm_shards  # imports kernels
@@ -379,7 +380,8 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         owned.numbered.buckets.move_to_host(run.engine)
     run.finish_loading("triangulate")
     count = partial(_count_by_shares, run) if run.plan.in_bands else None
-    rows, subgraph, counts = partitioning.triangulate(run.engine, run.events, owned.edges, run.plan.is_whole, count)
+    own = run.plan.is_whole, count, run.plan.index_bytes
+    rows, subgraph, counts = partitioning.triangulate(run.engine, run.events, owned.edges, *own)
     partitions = Partitions([rows], owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, [subgraph], [counts], [])
 

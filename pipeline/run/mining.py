@@ -98,7 +98,7 @@ def _make(call: Call, client: Client | None, digests: Digests | None, metrics: M
     """
     settings = call.settings
     call.input.read_as(source)
-    refuse_other_ids(call.before, settings.nightly, type_name(source.id_type))
+    refuse_other_ids(call.before, settings.nightly, type_name(source.id_type), source.measure)
     if call.tables is not None:
         call.tables.check(source)
     vertices = open_vertices(settings, source)

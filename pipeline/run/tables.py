@@ -24,6 +24,8 @@ from ..nightly.track_assignment import GroupBuckets, TrackedGroups, assign_track
 from ..opening.context import RunContext
 from ..opening.input import input_record
 from ..output.manifest import (
+    BUTTERFLIES_VERSION,
+    FORMAT_VERSION,
     Counts,
     DenseRecord,
     LambdaRecord,
@@ -110,7 +112,9 @@ def make_tables(
     groups = tracked = None
     if converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
-        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, write_edges)
+        groups = extract(
+            engine, events, graph_of_lambda, run.plan.partitions, run.space, write_edges, run.source.two_sided
+        )
     with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
         if groups is None:
             write_edges()
@@ -282,6 +286,7 @@ def manifest_of(run: RunContext, graph: Graph, found: TablesOutcome) -> Manifest
     summaries, bounded = found.published.summaries, found.bounded
     known = bounded is None or bounded.converged
     manifest = Manifest(
+        format_version=BUTTERFLIES_VERSION if run.source.two_sided else FORMAT_VERSION,
         run=run.events.run_id,
         versions=versions(),
         device=run.engine.execution.device,
@@ -289,7 +294,7 @@ def manifest_of(run: RunContext, graph: Graph, found: TablesOutcome) -> Manifest
         started=run.events.started,
         finished=datetime.now(UTC),
         input=input_record(run.source, run.settings.input.isolated, graph.rows.notes),
-        counts=_counts(graph, found.published),
+        counts=_counts(graph, found.published, run.source.two_sided),
         partitions=[
             PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
             for own in graph.counts
@@ -332,12 +337,13 @@ def plan_record(plan: Plan, counts: Counts | None = None) -> PlanRecord:
     )
 
 
-def _counts(graph: Graph, published: Published) -> Counts:
+def _counts(graph: Graph, published: Published, two_sided: bool) -> Counts:
     summaries, rows = published.summaries, graph.rows
     edges, support = published.edges, sum(summary.support for summary in summaries)
     duplicates = rows.duplicates + graph.buckets.duplicates
     dropped = rows.nulls + rows.filtered
-    if rows.rows != edges + rows.self_loops + duplicates + dropped or support % 3:
+    of_each = 4 if two_sided else 3
+    if rows.rows != edges + rows.self_loops + duplicates + dropped or support % of_each:
         raise InternalError(
             f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
             f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
@@ -351,7 +357,8 @@ def _counts(graph: Graph, published: Published) -> Counts:
         comments=rows.comments,
         edges=edges,
         vertices=published.vertices,
-        triangles=support // 3 if summaries else None,
+        triangles=support // 3 if summaries and not two_sided else None,
+        butterflies=support // 4 if summaries and two_sided else None,
     )
 
 

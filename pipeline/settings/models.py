@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form, Weights
 from ...tasks.inputs.formats.input_format import format_names
-from ...tasks.publish.result_columns import EDGES, ESTIMATE, VERTICES
+from ...tasks.publish.result_columns import BUTTERFLIES, EDGES, ESTIMATE, SIDE, VERTICES
 from ...tasks.publish.result_columns import names_of as column_names
 from ...tasks.storage.locations import normalized, tidy_path
 from ...tasks.storage.own_files import plain_name
@@ -79,6 +79,8 @@ class InputSettings(Section):
     """Column of the second endpoint; null finds it by its name, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
+    two_sided: bool = False
+    """Every edge joins two sides, such as accounts and devices: λ counts butterflies (docs/two-sided-tables.md)."""
     directed: bool = False
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     weight_column: str | None = Field(None, min_length=1)
@@ -125,10 +127,16 @@ class InputSettings(Section):
             self.strip,
             self.id_type,
             self.where,
-            self.bipartite,
+            self.sides_apart,
+            self.two_sided,
             directed=self.directed,
             weights=self.weights,
         )
+
+    @property
+    def sides_apart(self) -> Literal["prefix", "refuse"] | None:
+        """How equal ids in both columns are treated."""
+        return "prefix" if self.two_sided else self.bipartite
 
     @property
     def weights(self) -> Weights | None:
@@ -207,6 +215,17 @@ class InputSettings(Section):
             raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
         if self.weight_column is None and self.repeats != "error":
             raise ValueError("input.repeats applies to weights: name their column with --weight-column")
+        return self
+
+    @model_validator(mode="after")
+    def _check_sides(self) -> Self:
+        if self.two_sided and self.directed:
+            raise ValueError("input.directed and input.two_sided exclude each other: set one")
+        if self.two_sided and self.bipartite == "refuse":
+            raise ValueError(
+                "input.two_sided keeps equal ids of the two columns apart, and input.bipartite=refuse refuses them: "
+                "leave out input.bipartite"
+            )
         return self
 
     @model_validator(mode="after")
@@ -595,7 +614,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        for reserved, of_edges in ((VERTICES, False), ((*EDGES, ESTIMATE), True)):
+        for reserved, of_edges in (((*VERTICES, SIDE, BUTTERFLIES), False), ((*EDGES, ESTIMATE), True)):
             seen = dict.fromkeys(column_names(reserved), "every result")
             for name, program in self.requested_programs.items():
                 for column in program.edge_columns if of_edges else program.columns:
@@ -627,6 +646,43 @@ class Settings(Section):
             raise ValueError(
                 f"bounding.method={method} works on copies of the graph: leave out partitioning.count={count}"
             )
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_cpu(cls, given: Any) -> Any:
+        """A run by butterflies computes on CPUs, also where `auto` would take a GPU."""
+        if not isinstance(given, dict) or not isinstance(given.get("input"), dict):
+            return given
+        cluster = given.get("cluster", {})
+        if given["input"].get("two_sided") is not True or not isinstance(cluster, dict):
+            return given
+        return given | ({"cluster": {**cluster, "device": "cpu"}} if cluster.get("device", "auto") == "auto" else {})
+
+    @model_validator(mode="after")
+    def _check_two_sided(self) -> Self:
+        if not self.input.two_sided:
+            return self
+        cluster, bounding = self.cluster, self.bounding
+        for name, unfit in {
+            "cluster.device": cluster.device == "gpu",
+            "cluster.workers": (cluster.workers or 1) > 1,
+            "cluster.scheduler": cluster.scheduler is not None,
+            "cluster.scheduler_file": cluster.scheduler_file is not None,
+            "partitioning.count": self.partitioning.count not in ("auto", 1),
+            "bounding.method": bounding.method not in ("auto", "peel"),
+            "bounding.max_seconds": bounding.max_seconds is not None,
+        }.items():
+            if unfit:
+                raise ValueError(
+                    "input.two_sided finds λ by butterflies on the CPUs of one worker, from start to end: leave out "
+                    f"{name}"
+                )
+        for name, program in self.requested_programs.items():
+            if program.needs_lambda:
+                raise ValueError(
+                    f"the program {name} reads triangles, and a graph with two sides has none: leave it out"
+                )
         return self
 
     @model_validator(mode="after")

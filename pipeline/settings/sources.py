@@ -31,6 +31,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "input_format": "input.format",
     "where": "input.where",
     "bipartite": "input.bipartite",
+    "two_sided": "input.two_sided",
     "directed": "input.directed",
     "weight_column": "input.weight_column",
     "vertices": "input.vertices",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...tasks import dense
 from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, EdgeLevels, SupportSums
 from ...tasks.device import MemorySpace
-from ...tasks.graph import count_triangles
+from ...tasks.graph import count_butterflies, count_triangles
 from ...tasks.ids import order
 from ...tasks.messages import Bundle, bundle
 from ...tasks.publish.lambda_columns import BucketResults
@@ -47,7 +47,9 @@ class Groups:
     found: list[Future]
     """[buckets] BucketGroups"""
     triangles: list[Future]
-    """[buckets] int64, triangles inside each DN-graph of the bucket"""
+    """[buckets] int64, triangles inside each DN-graph of the bucket. If the graph has two sides: butterflies, and the
+    vertices of the first side
+    """
     highest: int
     """The highest λ."""
     record: DenseRecord
@@ -74,8 +76,11 @@ def extract(
     partitions: int,
     space: MemorySpace,
     meanwhile: Callable[[], None] = lambda: None,
+    two_sided: bool = False,
 ) -> Groups:
     """Find the dense groups of a graph that was cut into `partitions` partitions.
+
+    If it is `two_sided`, λ counts butterflies, and so do the groups.
 
     `space` is the memory that holds the buckets' arrays. `meanwhile` starts tasks in the background.
     It is called once λ is in all buckets and the first tasks are started: a busy worker takes long to start a task.
@@ -89,11 +94,12 @@ def extract(
         total, inside = sum(engine.peek(edges, len)), sum(engine.peek(kept, len))
         count = max(1, -(-partitions * inside // max(total, 1)))
         if count == 1:
-            sums = sum_in_one_task(engine.for_tasks(1), kept, starts, highest, space)
+            sums = sum_in_one_task(engine.for_tasks(1), kept, starts, highest, space, two_sided)
         else:
             sums = sum_by_shards(engine, kept, found, starts, highest, count, space)
         del kept
-        triangles = exchange(engine, "triangles", sums, dense.collect_triangles, [(own,) for own in found])
+        collect = dense.collect_butterflies if two_sided else dense.collect_triangles
+        triangles = exchange(engine, "triangles", sums, collect, [(own,) for own in found])
         engine.wait(triangles, stage)
         record = record_of(engine, found)
     return Groups(found, triangles, highest, record)
@@ -159,23 +165,30 @@ def record_of(engine: TaskEngine, found: Sequence[Future]) -> DenseRecord:
 
 
 def sum_in_one_task(
-    engine: TaskEngine, kept: Sequence[Future], starts: NDArray[np.int64], highest: int, space: MemorySpace
+    engine: TaskEngine,
+    kept: Sequence[Future],
+    starts: NDArray[np.int64],
+    highest: int,
+    space: MemorySpace,
+    two_sided: bool = False,
 ) -> Sent:
     """One bundle of SupportSums for the exchange `triangles`. `kept` [buckets] are DnEdges."""
     sent = send(engine, "send-dn-edges", "dn-edges", dense.send_dn_edges, [(own,) for own in kept])
-    return forward(engine, "dn-edges", sent, "triangles", _sum_here, [(starts, highest, space)])
+    return forward(engine, "dn-edges", sent, "triangles", _sum_here, [(starts, highest, space, two_sided)])
 
 
 def _sum_here(
-    starts: NDArray[np.int64], highest: int, space: MemorySpace, parts: Mapping[int, DnEdgeEnds]
+    starts: NDArray[np.int64], highest: int, space: MemorySpace, two_sided: bool, parts: Mapping[int, DnEdgeEnds]
 ) -> Bundle[SupportSums]:
-    """Task: count the triangles of the DN-graphs' edges, and sum them up by DN-graph."""
+    """Task: count the triangles, or butterflies, of the DN-graphs' edges, and sum them up by DN-graph."""
     if not parts:
         return bundle(0, {})
     ids, place, edges = dense.merge_dn_edges(parts)
     graph = order_by_degree(SequentialEngine(), [edges], edges.vertices, space)
     owned = collect_owned(graph)
-    return dense.send_sums(0, starts, highest, ids, place[owned.row], count_triangles(owned))
+    count = count_butterflies if two_sided else count_triangles
+    left = dense.vertices_of_first_side(place, edges, len(ids)) if two_sided else None
+    return dense.send_sums(0, starts, highest, ids, place[owned.row], count(owned), left)
 
 
 def sum_by_shards(

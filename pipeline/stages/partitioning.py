@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
-from ...tasks.graph import PartitionCounts, build_subgraph, count_triangles, whole_graph
+from ...tasks.graph import PartitionCounts, build_subgraph, count_butterflies, count_triangles, whole_graph
 from ..events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets
@@ -32,12 +32,14 @@ def triangulate(
     owned: Future,
     whole: bool = False,
     count: Callable[[Future], Future] | None = None,
+    index_bytes: int | None = None,
 ) -> tuple[Future, Future, PartitionCounts]:
     """Find every triangle once. Returns OwnedRows, Subgraph and PartitionCounts.
 
     `owned` is OwnedEdges. From here to the end of bounding all arrays are on the device that computes. With `whole` the
     result is a WholeGraph instead of a Subgraph: peeling on GPUs needs nothing else. `count` gives the triangles of
-    each edge, if several workers count them.
+    each edge, if several workers count them. With
+    `index_bytes` they are butterflies, on CPUs; see `Subgraph`.
     """
     engine = engine.for_tasks(1)
     holding, at = engine.for_partitions(), engine.partition_workers and engine.partition_workers[:1]
@@ -50,9 +52,10 @@ def triangulate(
             known = () if count is None else (count(owned),)
             found = holding.map("count-triangles", whole_graph, [(owned, *known)], at)
         else:
-            counted = holding.map("counted", count_triangles, [(owned,)], at) if count is None else [count(owned)]
+            counting = count_triangles if index_bytes is None else count_butterflies
+            counted = holding.map("counted", counting, [(owned,)], at) if count is None else [count(owned)]
             holding.wait(counted, stage)
-            found = holding.map("subgraph", build_subgraph, [(owned, counted[0])], at)
+            found = holding.map("subgraph", build_subgraph, [(owned, counted[0], index_bytes)], at)
         holding.wait(found, stage)
         (counts,) = holding.peek(found, attrgetter("counts"))
     return rows, found[0], counts

@@ -302,7 +302,9 @@ def _write_vertices(
     groups: BucketGroups | None,
     columns: Sequence[TableColumn],
 ) -> OutputFile:
-    own = publish.vertex_columns(vertices, None if groups is None else groups.innermost, how.converged)
+    own = publish.vertex_columns(
+        vertices, None if groups is None else groups.innermost, how.converged, how.source.measure
+    )
     return write_vertices(how, vertices.bucket, ids.ids, [*own, *columns], file=file)
 
 

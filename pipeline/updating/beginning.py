@@ -255,6 +255,11 @@ def refuse_unclear(base: Result) -> None:
     """Raise UsageError if a result does not keep what every update by a batch needs."""
     if not base.manifest.has_lambda:
         raise UsageError(_lacks(base, "its edges, as it was made without λ"))
+    if base.manifest.input.two_sided:
+        raise UsageError(
+            f"λ of {base.place} counts butterflies, which a batch of changes does not bring up to date: run the whole "
+            "new input instead, with --two-sided"
+        )
     if base.manifest.input.bipartite == "refuse":
         raise UsageError(_lacks(base, "the columns in which its ids were, which input.bipartite=refuse compares"))
 

@@ -58,13 +58,19 @@ def keeps_state(settings: Settings, has_client: bool, needs_one: bool = False) -
     from a state.
     """
     is_expected = settings.nightly.may_start_from_earlier or needs_one
-    return is_expected and _of_workers(settings.cluster, has_client) is None
+    return is_expected and not settings.input.two_sided and _of_workers(settings.cluster, has_client) is None
 
 
 def _of_base(then: Manifest, source: Source) -> str | None:
     made, here = then.versions.get("edgemill"), versions()["edgemill"]
     if made != here:
         return f"the earlier result was made by edgemill {made}, and this is {here}"
+    if source.two_sided or then.measure != source.measure:
+        return (
+            f"λ counts {source.measure}, which is found from nothing"
+            if source.two_sided
+            else ("λ of the earlier result counts butterflies")
+        )
     if not then.exact:
         return "the earlier result does not have the λ of every edge"
     if then.dense is None or then.tracks is None:

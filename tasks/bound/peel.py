@@ -95,7 +95,13 @@ def peel(
     at most `most_plain` edges are left. With `record` a subgraph in host memory that is peeled from start to end has a
     `Peeled.record`.
     """
-    if record and before is None and isinstance(graph, Subgraph) and kernels.on_host(graph.support):
+    if (
+        record
+        and before is None
+        and isinstance(graph, Subgraph)
+        and graph.index_bytes is None
+        and kernels.on_host(graph.support)
+    ):
         return _recorded(graph, seconds, progress)
     deadline = None if seconds is None else time.monotonic() + seconds
     peeling = _start(graph, before, most_plain)
@@ -136,6 +142,10 @@ def _start(graph: Subgraph | WholeGraph, before: Peeled | None, most_plain: int 
 
         count = graph.support if before is None else before.count
         return WholePeeling(graph.offsets, graph.high, count, start, most_plain)
+    if graph.index_bytes is not None:
+        from ...kernels.cpu.peeling.blooms import ButterflyPeeling
+
+        return ButterflyPeeling(graph.topology, graph.first_counts(), graph.index_bytes)
     return kernels.peeling(graph.topology, graph.first_counts() if before is None else before.count, start)
 
 

@@ -29,12 +29,14 @@ from .groups import (
     DnEdgeEnds,
     DnEdges,
     SupportSums,
+    collect_butterflies,
     collect_groups,
     collect_triangles,
     dn_edges,
     merge_dn_edges,
     send_dn_edges,
     send_sums,
+    vertices_of_first_side,
 )
 from .merge import Answer, MergedOutlines, answer_outlines, join_outlines, merge_outlines
 from .tree import BucketTree, EdgeLevels, Outline, grow_tree, send_outline
@@ -50,6 +52,7 @@ __all__ = [
     "Outline",
     "SupportSums",
     "answer_outlines",
+    "collect_butterflies",
     "collect_groups",
     "collect_triangles",
     "dn_edges",
@@ -60,4 +63,5 @@ __all__ = [
     "send_dn_edges",
     "send_outline",
     "send_sums",
+    "vertices_of_first_side",
 ]

@@ -139,6 +139,8 @@ class SupportSums(SizedArrays):
     """[DN-graphs] ascending."""
     support: NDArray[np.int64]
     """[DN-graphs] sum over edges."""
+    left: NDArray[np.int64] | None = None
+    """[DN-graphs] vertices of the first side; None unless the graph has two."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -176,16 +178,18 @@ def send_sums(
     ids: NDArray[np.int64],
     place: NDArray[np.int32],
     support: NDArray[np.int32],
+    left: NDArray[np.int64] | None = None,
 ) -> Bundle[SupportSums]:
     """Sender → buckets: the sum of `support` [edges] of each DN-graph, to the bucket that publishes it.
 
     `ids` [DN-graphs] ascend, `place` [edges] are positions in them, `starts` [buckets + 1] are the first dense numbers
-    of the buckets, `highest` is the largest λ.
+    of the buckets, `highest` is the largest λ. `left` [DN-graphs] is as in SupportSums.
     """
     total = kernels.to_host(kernels.scatter_sum(place, support, len(ids)))
     cuts = np.searchsorted(ids, component_ids(starts, np.zeros(1, np.int32), highest))
     runs = (slice(cuts[b], cuts[b + 1]) for b in range(len(starts) - 1))
-    return bundle(sender, {b: SupportSums(ids[run], total[run]) for b, run in enumerate(runs)})
+    parts = {b: SupportSums(ids[run], total[run], None if left is None else left[run]) for b, run in enumerate(runs)}
+    return bundle(sender, parts)
 
 
 def collect_triangles(groups: BucketGroups, parts: Mapping[int, SupportSums]) -> NDArray[np.int64]:
@@ -193,13 +197,41 @@ def collect_triangles(groups: BucketGroups, parts: Mapping[int, SupportSums]) ->
 
     Raises InternalError if the supports of a DN-graph do not add up to a multiple of three.
     """
+    total = _total(groups, parts)
+    if (total % 3).any():
+        raise InternalError(f"bucket {groups.bucket} has a DN-graph whose supports are no multiple of three")
+    return total // 3
+
+
+def collect_butterflies(groups: BucketGroups, parts: Mapping[int, SupportSums]) -> NDArray[np.int64]:
+    """[2, DN-graphs of the bucket] butterflies inside each, and its vertices of the first side.
+
+    Raises InternalError if the supports of a DN-graph do not add up to a multiple of four.
+    """
+    total, left = _total(groups, parts), np.zeros(len(groups.dn_graphs), np.int64)
+    if (total % 4).any():
+        raise InternalError(f"bucket {groups.bucket} has a DN-graph whose supports are no multiple of four")
+    for part in parts.values():
+        if part.left is not None:
+            left[order.lookup(groups.dn_graphs.id, part.id)] = part.left
+    return np.stack([total // 4, left])
+
+
+def _total(groups: BucketGroups, parts: Mapping[int, SupportSums]) -> NDArray[np.int64]:
+    """[DN-graphs of the bucket] the sum of the supports."""
     graphs = groups.dn_graphs
     total = np.zeros(len(graphs), np.int64)
     for part in parts.values():
         total[order.lookup(graphs.id, part.id)] += part.support
-    if (total % 3).any():
-        raise InternalError(f"bucket {groups.bucket} has a DN-graph whose supports are no multiple of three")
-    return total // 3
+    return total
+
+
+def vertices_of_first_side(place: NDArray[np.int32], edges: BucketEdges, graphs: int) -> NDArray[np.int64]:
+    """[DN-graphs] the vertices of the first side in each, if all smaller ends are of that side.
+
+    `place` [edges] are numbers of DN-graphs, and the edges are sorted by their smaller ends.
+    """
+    return np.bincount(place[order.heads(edges.low)], minlength=graphs)
 
 
 def tree_of(nested: Nested, edges: NDArray[np.int64], starts: NDArray[np.int64]) -> BucketTree:

@@ -36,11 +36,17 @@ _NAMING = "--source-column and --target-column"
 
 
 def choose_columns(
-    path: str, names: Sequence[str], source: str | None, target: str | None, folders: Collection[str] = ()
+    path: str,
+    names: Sequence[str],
+    source: str | None,
+    target: str | None,
+    folders: Collection[str] = (),
+    is_declared: bool = False,
 ) -> tuple[str, str, tuple[str, ...]]:
     """The source and target column of a file with the columns `names`, and sentences on what was not named by the user.
 
     `folders` are columns whose values are in the names of folders: they are only chosen if the file has no such pair.
+    `is_declared`: whether the user said that the columns are two sets of ids.
     Raises InputError if the columns are ambiguous.
     """
     if source is not None and source == target:
@@ -57,6 +63,9 @@ def choose_columns(
         return one, other, (f"{note}: name others with {_NAMING}",)
     if len(names) == 2:
         named = source if source is not None else target
+        if named is None and is_declared:
+            note = f"columns {names[0]!r} and {names[1]!r} are taken as the two ends of an edge"
+            return names[0], names[1], (f"{note}: name them with {_NAMING}",)
         if named is None:
             note = (
                 f"columns {names[0]!r} and {names[1]!r} are taken as the two ends of an edge, with ids of one kind: "
@@ -134,17 +143,20 @@ def check_columns(
     target_column: str | None = None,
     reserved: Collection[str] = (),
     weight_column: str | None = None,
+    two_sets: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The source and target column of a frame, chosen as `open_source` does, and the column of weights, if any; and
-    sentences on what the user did not name. `name` is the frame in messages.
+    sentences on what the user did not name. `name` is the frame in messages. If the ids are of `two_sets`, which get
+    prefixes, their types may differ.
 
     Raises InputError if they are ambiguous, missing, of an unusable type or `reserved`.
     """
-    source, target, notes = choose_columns(name, schema.names, source_column, target_column)
+    source, target, notes = choose_columns(name, schema.names, source_column, target_column, is_declared=two_sets)
     refuse_reserved(name, (source, target), reserved)
     types = dict(zip(schema.names, schema.types, strict=True))
     found = [(name, end, id_type(name, schema.names, types, end)) for end in (source, target)]
-    common_type([own for own in found if not pa.types.is_null(own[2])])
+    if not two_sets:
+        common_type([own for own in found if not pa.types.is_null(own[2])])
     if weight_column is None:
         return (source, target), notes
     refuse_weight(name, schema.names, types, weight_column)

@@ -79,7 +79,11 @@ def open_source(
         heads = read_heads(readers, pruned.paths, files_found.format, form, options)
     names = heads[0].names if live is None else list(live.columns)
     folders = () if live is not None else tuple(texts_of_path(files_found.root, files_found.paths[0]))
-    source_column, target_column, notes = choose_columns(pruned.paths[0], names, source_column, target_column, folders)
+    source_column, target_column, notes = choose_columns(
+        pruned.paths[0], names, source_column, target_column, folders, form.bipartite is not None
+    )
+    if form.two_sided and source_column > target_column:  # vertices of one side come before those of the other
+        source_column, target_column = target_column, source_column
     ends = source_column, target_column
     refuse_two_sets(path, ends, form.bipartite is not None)
     refuse_reserved(path, ends, reserved)
@@ -94,7 +98,12 @@ def open_source(
     if live is not None:
         refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = _end_types(heads, ends, files_found.format, form)
-    common = _input_type(heads, types, files_found.format, form)
+    if form.bipartite == "prefix" and not is_text(files_found.format):
+        for end in ends:  # each column has a type of its own
+            _input_type(heads, [{end: of_file[end]} for of_file in types], files_found.format, form)
+        common: pa.DataType = pa.string()
+    else:
+        common = _input_type(heads, types, files_found.format, form)
     if form.weights is not None:
         _refuse_weights(heads, ends, form.weights.column)
     prefixes = _id_prefixes(ends) if form.bipartite == "prefix" else None
@@ -115,6 +124,7 @@ def open_source(
         where=where,
         files_left_out=pruned.left_out,
         bipartite=form.bipartite,
+        two_sided=form.two_sided,
         directed=form.directed,
         weights=form.weights,
         prefixes=prefixes,
@@ -148,8 +158,8 @@ def _id_prefixes(ends: tuple[str, str]) -> tuple[str, str]:
     first, second = (f"{column}:" for column in ends)
     if first.startswith(second) or second.startswith(first):
         raise UsageError(
-            f"input.bipartite is prefix, and ids of columns {ends[0]!r} and {ends[1]!r} could still be equal: "
-            "rename one column"
+            f"each id gets the name of its column, and ids of {ends[0]!r} and {ends[1]!r} could still be equal: rename "
+            "one column"
         )
     return first, second
 
@@ -216,7 +226,9 @@ def _guess_notes(heads: Sequence[Head], ends: tuple[str, str], form: Form) -> tu
             f"the first line of {first.path} is taken as the names of its columns, {columns}: "
             "if it is a row, say --set input.header=false"
         )
-    return (*notes, *_text_ids_notes(heads, ends, form))
+    if form.bipartite != "prefix":  # which makes all ids text
+        notes += _text_ids_notes(heads, ends, form)
+    return tuple(notes)
 
 
 def _id_range(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import file_digest
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,11 @@ from .opening import refuse_changed
 if TYPE_CHECKING:
     from ..ids.identity import Kind
 
+
+Measure: TypeAlias = Literal["triangles", "butterflies"]
+"""What the λ of an edge counts: triangles, or the butterflies (complete subgraphs of two and two vertices) of a graph
+with two sides.
+"""
 
 _MIN_LINE_BYTES = 4
 """Bytes of the shortest line with two ids."""
@@ -135,6 +140,11 @@ class Source:
     bipartite: Bipartite | None = None
     """How equal ids in both columns are treated, if the columns are two sets of ids."""
 
+    two_sided: bool = False
+    """Whether every edge joins two sides, which are the columns: λ counts butterflies. The ids have prefixes, and those
+    of the source column sort before those of the target column.
+    """
+
     directed: bool = False
     """Whether the direction of edges, from the source to the target column, is kept."""
 
@@ -162,6 +172,11 @@ class Source:
     def is_counted(self) -> bool:
         """Whether the number of rows is known before they are read."""
         return format_called(self.format).is_counted
+
+    @property
+    def measure(self) -> Measure:
+        """What λ counts."""
+        return "butterflies" if self.two_sided else "triangles"
 
     @property
     def kind(self) -> Kind:

@@ -14,7 +14,7 @@ from ..dense.merge import HierarchyRows
 from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
-from .tables import slices, slices_by_text
+from .tables import SIDE_FIELD, sides_of, slices, slices_by_text
 from .writing import OutputFile, TableOptions, write_table
 
 _HIERARCHY = pa.schema(
@@ -38,6 +38,10 @@ _DN_GRAPHS = pa.schema(
         ("track", pa.int64()),
     ]
 )
+_BICLIQUES = pa.schema(
+    [pa.field("butterflies", own.type) if own.name == "triangles" else own for own in _DN_GRAPHS]
+).append(pa.field("left_vertices", pa.int64()))
+"""Columns of DN-graphs of a graph with two sides."""
 GROUPS_OF_PROGRAM = pa.schema(
     [
         ("id", pa.int64()),
@@ -75,6 +79,7 @@ def group_tables(
     """The tables hierarchy, dn_graphs and dn_graph_members, as `Result` describes them.
 
     `ids` are those of the bucket's vertices; `triangles` and `tracks` [DN-graphs] are of its DN-graphs.
+    If the graph has two sides, `triangles` [2, DN-graphs] are their butterflies, and their vertices of the first side.
     """
     components, graphs, names = groups.components, groups.dn_graphs, identity.to_host(ids)
     members = np.flatnonzero(groups.is_member)
@@ -89,20 +94,29 @@ def group_tables(
     def dn_graphs(run: slice) -> Iterator[list[pa.Array]]:
         for rows in _row_groups(how, run):
             own = graphs[rows]
-            pairs = own.vertices * (own.vertices - 1) / 2
-            columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, triangles[rows])
-            yield [*(pa.array(column) for column in columns), _or_null(own.parent), pa.array(tracks[rows])]
+            inside, pairs, side = triangles[rows], own.vertices * (own.vertices - 1) / 2, list[pa.Array]()
+            if how.source.two_sided:
+                inside, left = triangles[:, rows]
+                pairs, side = left * (own.vertices - left), [pa.array(left)]
+            columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, inside)
+            yield [*map(pa.array, columns), _or_null(own.parent), pa.array(tracks[rows]), *side]
 
     def dn_graph_members(run: slice) -> Iterator[list[pa.Array]]:
         for part in _row_groups(how, run):
             for rows in slices_by_text(part, (names, members)):
                 own = members[rows]
-                yield [pa.array(groups.innermost[own]), from_internal(identity.take(names, own), how.source.id_type)]
+                columns = [
+                    pa.array(groups.innermost[own]),
+                    from_internal(identity.take(names, own), how.source.id_type),
+                ]
+                yield [*columns, sides_of(columns[1], how.source)] if how.source.two_sided else columns
 
-    schema = _MEMBERS.append(pa.field("vertex", how.source.id_type))
+    schema, of_graphs = _MEMBERS.append(pa.field("vertex", how.source.id_type)), _DN_GRAPHS
+    if how.source.two_sided:
+        schema, of_graphs = schema.append(SIDE_FIELD), _BICLIQUES
     return [
         GroupTable("hierarchy", _HIERARCHY, 1, components.id, hierarchy),
-        GroupTable("dn_graphs", _DN_GRAPHS, 1, graphs.id, dn_graphs),
+        GroupTable("dn_graphs", of_graphs, 1, graphs.id, dn_graphs),
         GroupTable("dn_graph_members", schema, 2, groups.innermost[members], dn_graph_members),
     ]
 

@@ -20,6 +20,7 @@ from ..ids.identity import Ids
 from ..ingest import OwnedRows
 from ..ingest.degrees import BucketDegrees
 from ..ingest.numbering import BucketEdges, BucketIds
+from ..inputs.sources import Measure
 from ..messages import Bundle
 from .columns import (
     Columns,
@@ -32,7 +33,7 @@ from .columns import (
     send_columns,
     send_reduced,
 )
-from .result_columns import VERTICES, edge_columns
+from .result_columns import BUTTERFLIES, VERTICES, edge_columns
 from .tables import EdgeEnds, TableColumn, value_column
 
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
@@ -148,8 +149,11 @@ def edge_values(results: BucketResults, converged: bool) -> list[TableColumn]:
     return [value_column(columns, own.name, own.value(results)) for own in columns]
 
 
-def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
+def vertex_columns(
+    vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool, measure: Measure = "triangles"
+) -> list[TableColumn]:
     """The value columns of the table of vertices: degree, triangles, λ, and the innermost component if it is known.
+    `measure` is what λ counts, and the name of the column of triangles or butterflies.
 
     `component` [vertices] is its id, -1 if there is none.
     """
@@ -157,7 +161,7 @@ def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None
     bounds = exact if converged else interval
     columns = [
         value_column(VERTICES, "degree", vertices.degree),
-        value_column(VERTICES, "triangles", vertices.triangles),
+        value_column((*VERTICES, BUTTERFLIES), measure, vertices.triangles),
         *(value_column(VERTICES, name, ends) for name, ends in bounds),
     ]
     if component is not None:

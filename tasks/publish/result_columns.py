@@ -90,6 +90,11 @@ VERTICES = (
 """Columns of `vertices`. The columns of programs follow."""
 
 
+SIDE = ResultColumn("side", "string", "The column of the input that has it.")
+BUTTERFLIES = ResultColumn("butterflies", "int64", "Number of butterflies that contain it.")
+"""Columns of `vertices` of a graph with two sides: `side` follows the id, `butterflies` replaces triangles."""
+
+
 def names_of(columns: Sequence[ResultColumn], *when: When) -> tuple[str, ...]:
     """The names of the columns whose `when` is one of these; of all columns if none is given."""
     return tuple(own.name for own in columns if not when or own.when in when)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -16,12 +17,23 @@ from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
+from ..inputs.sources import Source
 from .encoded import DeviceColumns, EncodedColumns, FileColumns, encode_columns, encode_on_device, write_joined
-from .result_columns import ResultColumn
+from .result_columns import SIDE, ResultColumn
 from .writing import OutputFile, TableOptions, write_table
 
 TEXT_PER_GROUP = 2**26
 """Bytes of string ids in a row group. A row group repeats an id as often as it occurs."""
+
+
+SIDE_FIELD = pa.field(SIDE.name, pa.type_for_alias(SIDE.type))
+"""The column that says to which side a vertex belongs."""
+
+
+def sides_of(ids: pa.Array, source: Source) -> pa.Array:
+    """The side of each id, as the name of its column in the input. `ids` are those of a graph with two sides."""
+    first, second = source.source_column, source.target_column
+    return pc.if_else(pc.starts_with(ids, f"{first}:"), pa.scalar(first), pa.scalar(second))
 
 
 @dataclass(frozen=True)
@@ -187,7 +199,8 @@ def write_vertices(
 ) -> OutputFile:
     """Write vertices/part-N.parquet: id, and the `columns` [vertices]. `file` as for `write_edges`."""
     id_type = how.source.id_type
-    schema = pa.schema([("id", id_type), *_fields(columns)])
+    two_sided = how.source.two_sided
+    schema = pa.schema([("id", id_type), *([SIDE_FIELD] if two_sided else []), *_fields(columns)])
 
     def batches() -> Iterator[list[pa.Array]]:
         all_vertices = np.arange(len(ids)) if isinstance(ids, pa.Array) else np.zeros(0, np.int64)
@@ -195,7 +208,8 @@ def write_vertices(
         for run in slices(how, len(ids), file):
             for rows in slices_by_text(run, (ids, all_vertices), *text):
                 own = from_internal(identity.part(ids, rows.start, rows.stop), id_type)
-                yield [own, *(_array(column, rows) for column in columns)]
+                side = [sides_of(own, how.source)] if two_sided else []
+                yield [own, *side, *(_array(column, rows) for column in columns)]
 
     name = f"vertices/part-{bucket * how.files + file:05d}.parquet"
     return write_table(how.folder, name, schema, 1, batches(), how.compression)

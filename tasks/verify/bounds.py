@@ -1,5 +1,7 @@
 """Certify that given bounds are λ, by definition, with NumPy alone. Shares no code with the kernels.
 
+In a graph with two sides λ counts butterflies, and all that is said of triangles here holds for these.
+
 Two certificates, each from one pass over all triangles, prove a bound without computing λ again:
 
 - *Valid*: every edge has at least bound(e) triangles whose other edges have at least that bound. λ is the greatest
@@ -19,7 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .triangles import Int, Oriented, Triangles, concatenate, orient, ranges, triangles
+from .butterflies import butterflies
+from .triangles import Int, Oriented, orient, ranges, triangles
+
+Shapes = tuple[NDArray[np.integer], ...]
+"""The edge numbers of each triangle or butterfly, as three or four arrays."""
 
 _GROUP_TRIANGLES = 1 << 25  # triangles in memory during the check of falling, about 50 bytes each
 
@@ -31,6 +37,8 @@ class Simple:
     source: Int
     target: Int
     vertices: int
+    two_sided: bool = False
+    """Whether λ counts butterflies."""
 
     @property
     def edges(self) -> int:
@@ -39,7 +47,16 @@ class Simple:
 
     def only(self, edges: Int) -> Simple:
         """The graph of the given edges, renumbered in that order."""
-        return Simple(self.source[edges], self.target[edges], self.vertices)
+        return Simple(self.source[edges], self.target[edges], self.vertices, self.two_sided)
+
+    @property
+    def measure(self) -> str:
+        """What λ counts."""
+        return "butterflies" if self.two_sided else "triangles"
+
+    def shapes(self, oriented: Oriented) -> Iterator[Shapes]:
+        """Its triangles, or butterflies, in batches, from its edges as `orient` returns them."""
+        return butterflies(oriented) if self.two_sided else triangles(oriented)
 
 
 @dataclass(frozen=True)
@@ -59,7 +76,7 @@ def survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[Int, list[Ba
     support = np.zeros(graph.edges, np.int64)
     counts = [np.zeros(graph.edges, np.int64) for _ in bounds]
     tied = [np.zeros(int(bound.max(initial=0)) + 1, np.int64) for bound in bounds]
-    for sides in triangles(oriented):
+    for sides in graph.shapes(oriented):
         for side in sides:
             support += np.bincount(side, minlength=graph.edges)
         for bound, count, ties_at in zip(by_position, counts, tied, strict=True):
@@ -84,7 +101,7 @@ def not_falling(graph: Simple, bound: NDArray[np.int32], backing: Backing) -> In
         oriented = orient(part.source, part.target, part.vertices)
         names = within[oriented.edge]
         level, count, gone = bound[names], backing.count[names], fallen[names]
-        sides, lost = _open_ties(oriented, level, gone, last)
+        sides, lost = _open_ties(part, oriented, level, gone, last)
         cascade = _Cascade(sides, count - lost)
         waiting = np.flatnonzero(~gone & (level < last))
         fallen[names[cascade.fall(waiting[cascade.count[waiting] <= level[waiting]], level)]] = True
@@ -94,7 +111,7 @@ def not_falling(graph: Simple, bound: NDArray[np.int32], backing: Backing) -> In
 def peel(graph: Simple) -> NDArray[np.int32]:
     """λ of every edge by peeling level by level (Wang and Cheng, PVLDB 2012). About 60 bytes a triangle."""
     oriented = orient(graph.source, graph.target, graph.vertices)
-    sides = concatenate(list(triangles(oriented)))
+    sides = _joined(graph, list(graph.shapes(oriented)))
     cascade = _Cascade(sides, np.bincount(np.concatenate(sides), minlength=graph.edges))
     answer = np.zeros(graph.edges, np.int32)
     left = np.arange(graph.edges)
@@ -109,7 +126,7 @@ def peel(graph: Simple) -> NDArray[np.int32]:
 class _Cascade:
     """Removes edges with their triangles until no other edge qualifies."""
 
-    def __init__(self, sides: Triangles, count: Int) -> None:
+    def __init__(self, sides: Shapes, count: Int) -> None:
         """`sides` are the edges of each triangle, -1 for edges to ignore; `count` [edges] the remaining triangles."""
         self.count = count.copy()
         self.fallen = np.zeros(count.size, np.bool_)
@@ -142,24 +159,29 @@ class _Cascade:
 
 
 def _open_ties(
-    oriented: Oriented, bound: NDArray[np.int32], fallen: NDArray[np.bool_], last: int
-) -> tuple[Triangles, Int]:
+    graph: Simple, oriented: Oriented, bound: NDArray[np.int32], fallen: NDArray[np.bool_], last: int
+) -> tuple[Shapes, Int]:
     """Triangles whose smallest bound is below `last` and on two or three edges, none of them removed; edges with a
     larger bound are -1. Also the triangles that each edge loses to removed edges. Edges are positions.
     """
-    kept: list[Triangles] = []
+    kept: list[Shapes] = []
     lost = np.zeros(bound.size, np.int64)
-    for piece in triangles(oriented):
+    for piece in graph.shapes(oriented):
         least, ties = _ties([bound[side] for side in piece])
         chosen = np.flatnonzero(_several(ties) & (least < last))
         sides = [np.where(tie[chosen], side[chosen], -1) for side, tie in zip(piece, ties, strict=True)]
         gone = [fallen[side] & (side >= 0) for side in sides]
-        ended = gone[0] | gone[1] | gone[2]
+        ended = np.logical_or.reduce(gone)
         for side in sides:
             losers = side[ended]
             lost += np.bincount(losers[losers >= 0], minlength=bound.size)
-        kept.append((sides[0][~ended], sides[1][~ended], sides[2][~ended]))
-    return concatenate(kept), lost
+        kept.append(tuple(side[~ended] for side in sides))
+    return _joined(graph, kept), lost
+
+
+def _joined(graph: Simple, parts: list[Shapes]) -> Shapes:
+    sides = 4 if graph.two_sided else 3
+    return tuple(np.concatenate([np.zeros(0, np.int64), *(part[side] for part in parts)]) for side in range(sides))
 
 
 def _distinct(values: NDArray[Any]) -> Int:
@@ -169,14 +191,13 @@ def _distinct(values: NDArray[Any]) -> Int:
 
 
 def _ties(values: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], list[NDArray[np.bool_]]]:
-    """The smallest of three values, and masks of the values equal to it."""
-    least = np.minimum(np.minimum(values[0], values[1]), values[2])
+    """The smallest of three or four values, and masks of the values equal to it."""
+    least = np.minimum.reduce(values)
     return least, [value == least for value in values]
 
 
 def _several(ties: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    one, two, three = ties
-    several: NDArray[np.bool_] = (one & two) | (three & (one | two))
+    several: NDArray[np.bool_] = np.add.reduce(ties, dtype=np.int8) > 1
     return several
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..storage.folders import Folder
 from .reading import Flaw, Int, positions, read_table
-from .tables import EdgeTable, VertexTable
+from .tables import EdgeTable, VertexTable, is_two_sided, measure_of
 
 
 def find_roots(up: Int, vertices: Int) -> Int:
@@ -71,6 +71,7 @@ _DN_GRAPHS = {
     "triangles": pa.int64(),
     "parent": pa.int64(),
 }
+_BICLIQUES = {"butterflies" if name == "triangles" else name: kind for name, kind in _DN_GRAPHS.items()}
 
 
 def check_groups(
@@ -93,18 +94,28 @@ def check_groups(
 
     hierarchy = {"component": number, **{name: computed[name] for name in ("k", "vertices", "edges")}, "parent": outer}
     _compare(stored_hierarchy, hierarchy, "component")
-    inside = np.bincount(of_edge, backed, minlength=number.size).astype(np.int64) // 3
+    two_sided = is_two_sided(manifest)
+    inside = np.bincount(of_edge, backed, minlength=number.size).astype(np.int64) // (4 if two_sided else 3)
+    pairs = np.maximum(computed["vertices"] * (computed["vertices"] - 1), 1) / 2
+    left = np.zeros(number.size, np.int64)
+    if two_sided:
+        ends = np.unique(np.stack([of_edge, edges.source]), axis=1)[0]  # each vertex of the first side once
+        left = np.bincount(ends, minlength=number.size)  # right for components that contain no other one
+        pairs = np.maximum(left * (computed["vertices"] - left), 1)
     graphs = {
         "id": number,
         "lambda": computed["k"],
         "vertices": computed["vertices"],
         "edges": computed["edges"],
-        "density": 2 * computed["edges"] / np.maximum(computed["vertices"] * (computed["vertices"] - 1), 1),
-        "triangles": inside,
+        "density": computed["edges"] / pairs,
+        measure_of(manifest): inside,
         "parent": outer,
+        "left_vertices": left,
     }
     tracks = manifest.get("tracks")  # results of earlier releases have no tracks
-    stored_graphs = _read(out, manifest, "dn_graphs", _DN_GRAPHS | ({} if tracks is None else {"track": pa.int64()}))
+    wanted = (_BICLIQUES if two_sided else _DN_GRAPHS) | ({} if tracks is None else {"track": pa.int64()})
+    wanted |= {"left_vertices": pa.int64()} if two_sided else {}
+    stored_graphs = _read(out, manifest, "dn_graphs", wanted)
     if tracks is not None:
         _check_tracks(stored_graphs.pop("track"), tracks)
     _compare(stored_graphs, {k: v[is_graph] for k, v in graphs.items()}, "id")
@@ -114,11 +125,14 @@ def check_groups(
     assert stored is not None
     for at in np.flatnonzero(stored != homes)[:1].tolist():
         raise Flaw(f"vertex {vertices.name(at)}: component says {stored[at]}, but is {homes[at]} (-1 for none)")
-    table = read_table(out, manifest, "dn_graph_members", ["vertex"], {"dn_graph": pa.int64()}, first="dn_graph")
+    ids = ["vertex", *(["side"] if two_sided else [])]
+    table = read_table(out, manifest, "dn_graph_members", ids, {"dn_graph": pa.int64()}, first="dn_graph")
     members = np.full(size, -1)
     rows = positions(table["vertex"], vertices.ids)
     if (rows < 0).any() or np.unique(rows).size != rows.size:
         raise Flaw("dn_graph_members has vertices that are not in the vertex table, or twice")
+    if two_sided and not table["side"].combine_chunks().equals(vertices.side.combine_chunks().take(pa.array(rows))):
+        raise Flaw("dn_graph_members has another side for a vertex than the vertex table")
     members[rows] = table["dn_graph"].to_numpy()
     expected = np.where(np.append(is_graph, False)[home], homes, -1)
     for at in np.flatnonzero(members != expected)[:1].tolist():

@@ -35,8 +35,11 @@ from .tables import (
     VertexTable,
     check_attributes,
     check_files,
+    check_sides,
     counted,
     edge_at,
+    is_two_sided,
+    measure_of,
     read_edges,
     read_manifest,
     read_vertices,
@@ -140,11 +143,12 @@ def _check_tables(
     edges, vertices = tables
     if checklist.run("order", lambda: _order(edges, vertices)) is None:
         return
-    graph = Simple(edges.source, edges.target, len(vertices.ids))
+    two_sided = is_two_sided(manifest)
+    graph = Simple(edges.source, edges.target, len(vertices.ids), two_sided)
     bounds = [
         np.clip(bound, 0, graph.vertices) for bound in _distinct_bounds(edges)
     ]  # wrong values must not take memory
-    counted_triangles = checklist.run("triangles", lambda: _survey(graph, bounds))
+    counted_triangles = checklist.run(measure_of(manifest), lambda: _survey(graph, bounds))
     assert counted_triangles is not None  # it raises no Flaw
     support, backings = counted_triangles
     exact = edges.low is edges.high
@@ -156,7 +160,9 @@ def _check_tables(
     low_holds = checklist.run(names[0], lambda: _low_holds(graph, edges, vertices, support, backings[0]))
     if low_holds or not exact:  # the second check needs bounds that pass the first
         checklist.run(names[1], lambda: _high_holds(graph, edges, vertices, bounds[-1], backings[-1]))
-    checklist.run("vertices", lambda: _vertices(edges, vertices, support))
+    if two_sided:
+        checklist.run("sides", lambda: check_sides(manifest, edges, vertices))
+    checklist.run("vertices", lambda: _vertices(edges, vertices, support, measure_of(manifest)))
     if manifest.get("dense") is not None:
         checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     if manifest["input"].get("vertices") is not None:
@@ -292,7 +298,7 @@ def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
 
 def _survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[str, tuple[Int, list[Backing]]]:
     support, backings = survey(graph, bounds)
-    return f"{int(support.sum()) // 3:,} found again", (support, backings)
+    return f"{int(support.sum()) // (4 if graph.two_sided else 3):,} found again", (support, backings)
 
 
 def _edge_column(name: str, right: NDArray[Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
@@ -316,7 +322,7 @@ def _low_holds(
             unbacked,
             lambda at: (
                 f"{edge_at(edges, vertices, at)} has λ {low[at]}, "
-                f"but only {count[at]} triangles whose other edges have that or more"
+                f"but only {count[at]} {graph.measure} whose other edges have that or more"
             ),
         )
     elif unbacked.any():
@@ -339,7 +345,7 @@ def _high_holds(
     if too_low.size and high is edges.low:
         raise Flaw(
             f"{edge_at(edges, vertices, too_low[0])} has λ {high[too_low[0]]}, but is in a part of the graph"
-            f" in which every edge has more triangles than that (the first of {too_low.size:,})"
+            f" in which every edge has more {graph.measure} than that (the first of {too_low.size:,})"
         )
     if too_low.size:
         # All bounds below the first level with such an edge are proved. Peel the other edges.
@@ -354,7 +360,7 @@ def _high_holds(
     return f"up to {int(high.max(initial=0))}", True
 
 
-def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int, measure: str) -> tuple[str, bool]:
     size = len(vertices.ids)
     ends = np.concatenate([edges.source, edges.target])
 
@@ -373,10 +379,10 @@ def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[st
 
     one_bound = edges.low is edges.high
     compare("degree", vertices.degree, np.bincount(ends, minlength=size))
-    compare("triangles", vertices.triangles, triangles)
+    compare(measure, vertices.triangles, triangles)
     compare("λ" if one_bound else "lower bound", vertices.low, highest(edges.low))
     compare("λ" if one_bound else "upper bound", vertices.high, highest(edges.high))
-    return "degree, triangles and λ follow from the edges", True
+    return f"degree, {measure} and λ follow from the edges", True
 
 
 def _estimate_error(estimate: dict[str, Any], edges: EdgeTable) -> tuple[str, bool]:
@@ -401,7 +407,7 @@ def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, s
     expected = {
         "counts.edges": edges.source.size,
         "counts.vertices": len(vertices.ids),
-        "counts.triangles": int(support.sum()) // 3,
+        f"counts.{measure_of(manifest)}": int(support.sum()) // (4 if is_two_sided(manifest) else 3),
         "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges"))
         + counts.get("filtered", 0),
     }

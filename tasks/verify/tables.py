@@ -23,7 +23,7 @@ from ..publish.result_columns import edge_columns
 from ..storage.checksums import is_intact, json_object
 from ..storage.folders import Folder
 from ..storage.own_files import NOT_A_FILE, plain_path
-from .reading import Flaw, Int, id_array, positions, read_file, read_table, table_files
+from .reading import Flaw, Int, id_array, positions, read_file, read_table, reject, table_files
 
 _TEXTS, _SHARES = [str], dict.fromkeys(("median", "mean", "exact", "below"), float)
 _LAMBDA = {"max": int, "sum": int, "histogram": [[int]], "vertices?": [[int]]}
@@ -35,11 +35,12 @@ _KEYS: Any = {
         "layout?": {"format": str, "delimiter": str, "header": bool, "comment": str, "types": [[str]]},
         "where?": {"condition": str, "types": {}},
         "weights?": {"column": str, "repeats": str},
-        **{"format?": str, "bipartite?": str},
+        **{"format?": str, "bipartite?": str, "two_sided?": bool},
     },
     "counts": {
         **dict.fromkeys(("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices"), int),
         "triangles?": int,
+        "butterflies?": int,
         "filtered?": int,
     },
     "converged": bool,
@@ -84,6 +85,7 @@ class VertexTable:
     """The type of ids in the files."""
     degree: Int
     triangles: Int
+    """Butterflies in a graph with two sides."""
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     """`triangles`, `low` and `high` are empty in a result without λ."""
@@ -91,6 +93,8 @@ class VertexTable:
     """-1 for vertices in no component; None in a result without dense groups."""
     added: Mapping[str, Any] = field(default_factory=dict)
     """Arrow columns of vertex programs, by name."""
+    side: Any = None
+    """Arrow column of text; None unless the graph has two sides."""
 
     def name(self, position: int) -> str:
         """The id at a position, for a message."""
@@ -100,6 +104,16 @@ class VertexTable:
 def edge_at(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
     """The edge at a position, for a message."""
     return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
+
+
+def is_two_sided(manifest: dict[str, Any]) -> bool:
+    """Whether every edge joins two sides, and λ counts butterflies."""
+    return manifest["input"].get("two_sided") is True
+
+
+def measure_of(manifest: dict[str, Any]) -> str:
+    """What λ counts."""
+    return "butterflies" if is_two_sided(manifest) else "triangles"
 
 
 def counted(values: NDArray[np.int32]) -> list[list[int]]:
@@ -196,21 +210,23 @@ def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
     bounds = _bounds(manifest)
     numbers = {"degree": pa.int64()}
     if bounds:
-        numbers |= {"triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
+        numbers |= {measure_of(manifest): pa.int64(), **dict.fromkeys(bounds, pa.int32())}
     dense = manifest.get("dense") is not None
     if dense:
         numbers["component"] = pa.int64()
     added = [name for program in manifest.get("programs", []) for name in program["columns"]]
-    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component", *added), last=added)
+    ids = ["id", *(["side"] if is_two_sided(manifest) else [])]
+    table = read_table(out, manifest, "vertices", ids, numbers, nulls=("component", *added), last=added)
     vertices = VertexTable(
         ids=id_array(table["id"]),
         id_type=table["id"].type,
         degree=table["degree"].to_numpy(),
-        triangles=table["triangles"].to_numpy() if bounds else np.zeros(0, np.int64),
+        triangles=table[measure_of(manifest)].to_numpy() if bounds else np.zeros(0, np.int64),
         low=table[bounds[0]].to_numpy() if bounds else np.zeros(0, np.int32),
         high=table[bounds[-1]].to_numpy() if bounds else np.zeros(0, np.int32),
         component=table["component"].fill_null(-1).to_numpy() if dense else None,
         added={name: table[name] for name in added},
+        side=table["side"] if is_two_sided(manifest) else None,
     )
     behind = pc.greater_equal(vertices.ids[:-1], vertices.ids[1:]).to_numpy(zero_copy_only=False)
     if behind.any():
@@ -246,6 +262,21 @@ def _bounds(manifest: dict[str, Any]) -> list[str]:
     if manifest["lambda"] is None:
         return []
     return ["lambda"] if manifest.get("lambda_high") is None else ["lambda_low", "lambda_high"]
+
+
+def check_sides(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    """Check that each id begins with its side, and that each edge leads from the first to the second. Raises Flaw."""
+    first, second = manifest["input"]["source_column"], manifest["input"]["target_column"]
+    sides = vertices.side.combine_chunks()
+    whose = [pc.starts_with(vertices.ids, f"{side}:").to_numpy(zero_copy_only=False) for side in (first, second)]
+    stored = [pc.equal(sides, side).to_numpy(zero_copy_only=False) for side in (first, second)]
+    wrong = (whose[0] != stored[0]) | (whose[1] != stored[1]) | (whose[0] == whose[1])
+    reject(wrong, lambda at: f"vertex {vertices.name(at)}: side says {sides[at].as_py()!r}")
+    reject(
+        ~(whose[0][edges.source] & whose[1][edges.target]),
+        lambda at: f"{edge_at(edges, vertices, at)} does not lead from {first!r} to {second!r}",
+    )
+    return f"{int(whose[0].sum()):,} of {first}, {int(whose[1].sum()):,} of {second}", True
 
 
 def check_attributes(out: Folder, manifest: dict[str, Any], vertices: VertexTable) -> tuple[str, bool]:

@@ -54,6 +54,15 @@ def test_the_tutorial_prints_what_it_says(rerun: tuple[str, Path]) -> None:
     assert len(tutorial.BLOCK.findall(page)) > 10
 
 
+def test_the_page_of_two_sided_tables_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tests").symlink_to(DOCS.parent / "tests")
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "two-sided-tables.md").read_text(encoding="utf-8")
+    again = tutorial.rerun(page, tmp_path)
+    assert tutorial.same(page, again), "run python docs/making/tutorial.py"
+    assert len(tutorial.BLOCK.findall(page)) == 6 and "No files" not in again
+
+
 def test_a_changed_answer_would_be_seen(rerun: tuple[str, Path]) -> None:
     page = rerun[0]
     assert tutorial.same(page, page)

@@ -18,6 +18,7 @@ from oracles import brute_force_lambda, simple_edges
 SMALL: dict[str, dict[str, int]] = {
     "rmat": {"scale": 8, "edge_factor": 4},
     "erdos-renyi": {"vertices": 50, "edges": 300},
+    "two-sided": {"left": 50, "right": 40, "edges": 200, "groups": 3, "group_left": 4, "group_right": 6},
     "planted-cliques": {"vertices": 60, "edges": 100, "cliques": 3, "clique_size": 6},
     "communities": {"vertices": 60, "communities": 30, "community_size": 5},
     "grid": {"width": 7, "height": 9},

@@ -88,7 +88,7 @@ const ofDNGraph = (group) => [
   ["vertices", number(group.vertices)],
   ["edges", number(group.edges)],
   ["density", share(group.density)],
-  ["triangles", number(group.triangles)],
+  [result.measure, number(group.triangles)],
   ["id", group.id],
   ...(result.series && group.track !== null ? [["track over nights", group.track]] : []),
 ];
@@ -154,7 +154,7 @@ async function showVertex(id) {
       more.push(rest);
     }
     const where = vertex.dn_graph ? [] : [element("p", {}, inner ? "It is in no DN-graph. Its innermost group contains denser groups without it." : "It has no edges and is in no group.")];
-    const own = [["λ", number(vertex.lambda)], ["degree", number(vertex.degree)], ["triangles", number(vertex.triangles)]];
+    const own = [["λ", number(vertex.lambda)], ["degree", number(vertex.degree)], [result.measure, number(vertex.triangles)]];
     facts([...own, ...Object.entries(vertex.values).map(([name, value]) => [name, value || "none"])], ...where, ...(rows.length ? [groups, ...more] : []));
     paint();
   };
@@ -205,8 +205,8 @@ async function showLargest() {
   byId("largest").dataset.by = by;
   byId("largest").replaceChildren(
     rows.length
-      ? table(caption, ["group and some members", "vertices>", "edges>", "density>", "triangles>"], rows)
-      : element("p", {}, "The graph has none: no edge is in a triangle. Does each row link two kinds of things, such as people and films?"),
+      ? table(caption, ["group and some members", "vertices>", "edges>", "density>", `${result.measure}>`], rows)
+      : element("p", {}, `The graph has none: it has no ${result.measure}.${result.measure === "triangles" ? " Does each row link two kinds of things, such as people and films?" : ""}`),
   );
   const { kind, id } = chosen();
   if (kind === "dn-graph") current(id);

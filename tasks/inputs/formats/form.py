@@ -120,6 +120,9 @@ class Form:
 
     bipartite: Bipartite | None = None
 
+    two_sided: bool = False
+    """Whether every edge joins two sides, which are the columns. λ then counts butterflies."""
+
     directed: bool = False
     """Whether the direction of edges, from the source to the target column, is kept."""
 
