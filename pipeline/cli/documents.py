@@ -70,7 +70,18 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 _SHORT = ("run", "started", "finished", "device", "converged", "unsettled", "counts", "lambda", "lambda_high", "dense")
 """Keys of the manifest that every document has, with the same meaning."""
-_INPUT = ("source_column", "target_column", "id_type", "table", "frame", "format", "where", "bipartite", "notes")
+_INPUT = (
+    "source_column",
+    "target_column",
+    "id_type",
+    "table",
+    "frame",
+    "format",
+    "where",
+    "bipartite",
+    "two_sided",
+    "notes",
+)
 _NOT_COPIED = ("input", "format", "format_version", "outputs")
 """Keys of the manifest that are not copied as they are."""
 

@@ -264,12 +264,16 @@ def test_verify_prints_each_check(monkeypatch: pytest.MonkeyPatch, ok: bool, cod
     assert ("1 of 2 checks failed" in result.stderr) is not ok
 
 
+SIDES = "--left", "10", "--right", "8", "--edges", "5"
+
+
 @pytest.mark.parametrize(
     ("kind", "parameters", "rows"),
     [
         ("rmat", ["--scale", "4", "--edge-factor", "2", "--permute"], 32),
         ("erdos-renyi", ["--vertices", "10", "--edges", "20"], 20),
         ("planted-cliques", ["--vertices", "10", "--edges", "5", "--cliques", "2", "--clique-size", "4"], 17),
+        ("two-sided", [*SIDES, "--groups", "2", "--group-left", "3", "--group-right", "2"], 17),
         ("communities", ["--vertices", "50", "--communities", "4", "--community-size", "4", "--permute"], 24),
         ("grid", ["--width", "4", "--height", "3"], 23),
         ("chain", ["--triangles", "3"], 7),

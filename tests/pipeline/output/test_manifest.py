@@ -61,7 +61,7 @@ def test_result_opens_what_the_manifest_lists(tmp_path: Path, write_result: Writ
             InputError,
             "is not an edgemill result",
         ),
-        (lambda out: edit(out, format_version=2), InputError, "has format version 2; this edgemill reads 1"),
+        (lambda out: edit(out, format_version=3), InputError, "has format version 3; this edgemill reads 1 and 2"),
         (lambda out: edit(out, settings={"programs": {"run": -1}}), InputError, "is damaged: settings: "),
         (lambda out: edit(out, settings={"programs": {"own": [1]}}), InputError, "no list of names"),
         (lambda out: edit(out, counts={"rows": 1}), InputError, "is damaged: counts.self_loops: Field required"),
