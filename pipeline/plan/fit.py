@@ -120,6 +120,8 @@ def describe(plan: Plan) -> str:
             f"{graph.rows_looked_at:,} of {_rows(source)} read: the figures are estimates; "
             "raise ingest.sample_rows for better ones"
         )
+    if source.two_sided:
+        triangles = ""
     rows = [
         (
             "input",
@@ -211,7 +213,7 @@ def _how_read(source: Source) -> list[tuple[str, str]]:
         left = f"; {_many(source.files_left_out, 'file')} of other partitions not read" if source.files_left_out else ""
         rows.append(("where", f"{source.where.condition.text}{left}"))
     if source.bipartite is not None:
-        rows.append(("bipartite", source.bipartite))
+        rows.append(("two sides", "λ by butterflies") if source.two_sided else ("bipartite", source.bipartite))
     if source.directed:
         rows.append(("directed", f"{source.source_column} to {source.target_column}, for programs"))
     return rows + [("note", without_passwords(note)) for note in source.notes]

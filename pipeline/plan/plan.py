@@ -49,6 +49,8 @@ MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
 FILES_A_THREAD = 3
 """Files of edges for each thread that writes, where GPUs compute. Each thread has equally many, one after the other."""
+COUNTER_BYTES = 16
+"""Memory of a vertex for each thread that counts butterflies or builds an index of them."""
 LEAST_INDEX_BYTES, MOST_INDEX_BYTES = 64 * 2**20, 2**62
 """Memory for an index of butterflies on a small worker, and on one without a limit."""
 NO_METHOD = "none"
@@ -479,8 +481,11 @@ class Plan(PlanFacts):
         )
         if self.in_bands or self.method == "band":
             of_copy += BAND_COPY_BYTES
-        in_shards = self.in_shards and not self.on_device
-        bounded = 0.0 if in_shards or not self.finds_lambda else of_copy * self.graph.with_triangles
+        in_shards, in_copy = self.in_shards and not self.on_device, self.graph.with_triangles
+        if self.source.two_sided:
+            in_copy = 1.0  # a sample does not tell which edges are in butterflies
+            of_vertex += COUNTER_BYTES * self.capacity.kernel_threads
+        bounded = 0.0 if in_shards or not self.finds_lambda else of_copy * in_copy
         size = int(share * (self.edges * (of_edge + bounded) + self.graph.vertices.likely * of_vertex))
         return max(size, self._shard_memory.in_memory) if in_shards else size
 

@@ -13,7 +13,14 @@ from operator import attrgetter
 
 from ...tasks import ingest
 from ...tasks.device import MemorySpace
-from ...tasks.graph import PartitionCounts, build_subgraph, count_butterflies, count_triangles, whole_graph
+from ...tasks.graph import (
+    PartitionCounts,
+    build_subgraph,
+    count_butterflies,
+    count_triangles,
+    wedges_to_walk,
+    whole_graph,
+)
 from ..events import Events
 from .exchange import exchange, send
 from .ingesting import Buckets
@@ -43,6 +50,9 @@ def triangulate(
     """
     engine = engine.for_tasks(1)
     holding, at = engine.for_partitions(), engine.partition_workers and engine.partition_workers[:1]
+    if index_bytes is not None:
+        (wedges,) = engine.peek([owned], wedges_to_walk)
+        events.emit("wedges", wedges=wedges)
     with events.stage("triangulate", 2) as stage:
         (rows,) = engine.map("rows-to-publish", ingest.rows_to_publish, [(owned,)])
         if engine.capacity.device_bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 import networkx
 import numpy as np
@@ -17,6 +18,8 @@ from edgemill.kernels.cpu.butterflies import count_butterflies
 from edgemill.kernels.cpu.peeling.blooms import ButterflyPeeling
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.tasks.graph import wedges_to_walk
+from edgemill.tasks.ingest import OwnedEdges
 
 Pair = tuple[int, int]
 
@@ -98,6 +101,20 @@ def test_a_hub_on_either_side_and_graphs_without_butterflies() -> None:
     two = star + [(1, right) for right in range(0, 50, 2)]
     support, lam, _ = found(two)
     assert support[1, 0] == 24 and lam[1, 0] == lam[0, 0] == 24 and lam[0, 1] == 0
+
+
+def test_wedges_follow_from_degrees() -> None:
+    edges = [*complete(4, 6), (0, 9), (5, 9), (6, 9), (5, 1)]
+    whole, _ = topology(edges)
+    rows: list[list[int]] = [[] for _ in range(whole.vertices)]
+    for low, high in zip(whole.low.tolist(), whole.high.tolist(), strict=True):
+        rows[low].append(high)
+        rows[high].append(low)
+    walked = sum(max(a, b) > middle for middle, row in enumerate(rows) for a, b in combinations(row, 2))
+    offsets = np.searchsorted(whole.low, np.arange(whole.vertices + 1))
+    none = np.zeros(0, np.int32)
+    owned = OwnedEdges(np.arange(whole.vertices), offsets, whole.high, none.astype(np.int16), none)
+    assert wedges_to_walk(owned) == walked
 
 
 def test_counts_of_networkx() -> None:
