@@ -109,7 +109,13 @@ def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
     key = parse_vertex_id(vertex, result)
     found = find(result, Vertex, key)
     if found is None:
-        raise UsageError(f"there is no vertex {shown(display_id(key))} in {result.place}")
+        source = result.manifest.input
+        why = ""
+        if source.bipartite == "prefix" and not str(key).startswith(
+            (f"{source.source_column}:", f"{source.target_column}:")
+        ):
+            why = f"; ids begin with the name of their column: {source.source_column}:… or {source.target_column}:…"
+        raise UsageError(f"there is no vertex {shown(display_id(key))} in {result.place}{why}")
     return found
 
 

@@ -39,7 +39,6 @@ def notices(manifest: Manifest) -> list[str]:
     counts = manifest.counts
     return [
         *_triangles(counts),
-        *_sides(manifest),
         *_dropped(counts),
         *(f"{note[:1].upper()}{note[1:]}." for note in _notes(manifest)),
     ]
@@ -66,16 +65,6 @@ def _triangles(counts: Counts) -> list[str]:
     ]
 
 
-def _sides(manifest: Manifest) -> list[str]:
-    if not manifest.input.two_sided:
-        return []
-    first, second = manifest.input.source_column, manifest.input.target_column
-    return [
-        f"Every edge joins {clipped(first)} and {clipped(second)}, and λ counts butterflies: complete subgraphs of two "
-        "vertices on each side. In a group of λ = 5, every edge is in at least 5 butterflies of the group."
-    ]
-
-
 def _dropped(counts: Counts) -> list[str]:
     kinds = {
         ("repeats an edge, in either direction", "repeat an edge, in either direction"): counts.duplicates,
@@ -91,13 +80,22 @@ def _dropped(counts: Counts) -> list[str]:
     return [f"{of} {'was' if dropped == 1 else 'were'} not used: {'; '.join(found)}."]
 
 
-LEAD = (
-    "This page shows the dense groups of a graph. A dense group is a set of vertices with many more edges among "
-    "themselves than to the rest of the graph.",
-    "λ (lambda) measures how dense a group is. In a group of λ = 5, every edge forms triangles with at least 5 other "
-    "members.",
-)
-"""An introduction for readers who do not know λ."""
+def _lead(manifest: Manifest) -> tuple[str, ...]:
+    """An introduction for readers who do not know λ."""
+    if not manifest.has_lambda:
+        return ()
+    what = "In a group of λ = 5, every edge forms triangles with at least 5 other members."
+    if manifest.input.two_sided:
+        first, second = clipped(manifest.input.source_column), clipped(manifest.input.target_column)
+        what = (
+            f"Every edge joins {first} and {second}. In a group of λ = 5, every edge is in at least 5 butterflies of "
+            "the group: complete subgraphs of two vertices on each side."
+        )
+    return (
+        "This page shows the dense groups of a graph. A dense group is a set of vertices with many more edges among "
+        "themselves than to the rest of the graph.",
+        f"λ (lambda) measures how dense a group is. {what}",
+    )
 
 
 def page(result: Result, location: str, since: SinceLastNight | None = None) -> bytes:
@@ -122,7 +120,7 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
         name=clipped(PurePosixPath(without_passwords(location)).name),
         manifest=manifest,
         made=datetime.now(UTC),
-        lead=LEAD if manifest.has_lambda else (),
+        lead=_lead(manifest),
         state=_state(manifest),
         notices=notices(manifest),
         facts=_facts(manifest),

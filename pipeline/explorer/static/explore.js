@@ -272,6 +272,7 @@ function failed(kind, id, error) {
 async function begin() {
   try {
     result = await ask("result");
+    byId("by").querySelector("[value=triangles]").textContent = result.measure;
     document.title = `${visible(result.name)} · edgemill explorer`;
     byId("name").textContent = visible(result.name);
     const { edges, vertices, dn_graphs: groups } = result;

@@ -65,7 +65,8 @@ def test_manifest_and_report(mined: Result) -> None:
     assert manifest.counts.triangles is None
     assert manifest.counts.butterflies == sum(butterflies_of(RING + OTHERS).values()) / 4
     report = Path(mined.place.url, "report.html").read_text()
-    assert "butterflies" in report and "trusses" not in report.split("Distribution")[0]
+    before, _ = report.split("Distribution of λ</h2>", 1)
+    assert "every edge is in at least 5 butterflies" in before and "triangles" not in before.split("<body", 1)[-1]
 
 
 def test_queries(mined: Result) -> None:
@@ -80,6 +81,8 @@ def test_queries(mined: Result) -> None:
         assert told.exit_code == 0 and ("butterflies" in told.stdout or words[0] == "of"), told.stderr
     with pytest.raises(UsageError, match="butterflies"):
         ktruss(mined, 4)
+    with pytest.raises(UsageError, match="ids begin with the name of their column: page:… or user:…"):
+        groups_of(mined, "8")
 
 
 def test_verify_by_definition(mined: Result, tmp_path: Path) -> None:
