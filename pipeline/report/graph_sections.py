@@ -131,7 +131,8 @@ def _branch(branch: Branch) -> tuple[str, ...]:
 def _dn_graphs(result: Result, found: ShownGroups, location: str) -> Section:
     """The DN-graphs of the highest λ and those with the most vertices, with some members of each."""
     if not found.by_lambda:
-        return Section("dn-graphs", GROUPS_TITLE, [f"The graph has none: it has no {result.manifest.measure}."], [], [])
+        shape = "butterfly" if result.manifest.input.two_sided else "triangle"
+        return Section("dn-graphs", GROUPS_TITLE, [f"The graph has none: no edge is in a {shape}."], [], [])
     record, vertices = result.manifest.dense, number(result.manifest.counts.vertices)
     assert record is not None
     count, tracked = record.dn_graphs, result.in_series
