@@ -45,8 +45,7 @@ def triangulate(
 
     `owned` is OwnedEdges. From here to the end of bounding all arrays are on the device that computes. With `whole` the
     result is a WholeGraph instead of a Subgraph: peeling on GPUs needs nothing else. `count` gives the triangles of
-    each edge, if several workers count them. With
-    `index_bytes` they are butterflies, on CPUs; see `Subgraph`.
+    each edge, if several workers count them. With `index_bytes` butterflies are counted, on CPUs; see `Subgraph`.
     """
     engine = engine.for_tasks(1)
     holding, at = engine.for_partitions(), engine.partition_workers and engine.partition_workers[:1]
