@@ -123,7 +123,7 @@ def _own_kernels() -> Iterator[Operation]:
     yield partial(_compile, "peel", cooperative=True)
     for side, (_, slots, warps, one_warp) in product((0, 1), tables.SIZES):
         yield partial(_compile, "intersect", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
-    for name in ("intersect:group", "rows:fill_rows", "nest:unite", "arrays/total:total_bool"):
+    for name in ("intersect:group", "rows:fill_rows", "nest:unite", "delta:check", "arrays/total:total_bool"):
         yield partial(_compile, name)
     for name in ("count:count_int32", "scatter:scatter_sum"):
         yield partial(_compile, f"arrays/{name}")
