@@ -450,7 +450,7 @@ def leiden_partitions(
 
 
 def _partitions(G: NetworkXGraph, weight: Any, resolution: float, max_level: int | None) -> Iterator[list[set[Any]]]:
-    from ...kernels.cpu.leiden import graph_for_modularity, leiden  # loads Numba
+    from ...kernels.leiden import graph_for_modularity, leiden
 
     if max_level is not None and max_level <= 0:
         raise ValueError("max_level argument must be a positive integer or None")

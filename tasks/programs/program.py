@@ -518,7 +518,8 @@ _NO_STEPS = "a program over the whole graph has no supersteps"
 
 
 class GraphProgram(Program):
-    """Base of programs that need the whole graph: one worker has all edges in memory, in one block, on its CPU.
+    """Base of programs that need the whole graph: one worker has all edges in memory, in one block, on its CPU, or on
+    its GPU if `device_bytes` are free there.
 
     `at_once` is all that a subclass defines. Limits of supersteps and seconds do not end it.
     """
@@ -538,6 +539,13 @@ class GraphProgram(Program):
     def vertex_bytes(self, threads: int) -> int:
         """Memory that the result and a number of threads take for each vertex, for the plan."""
         return 0
+
+    def device_bytes(self, entries: int, vertices: int) -> int | None:
+        """Memory of a GPU that it takes besides its block; None if it runs on CPUs alone.
+
+        Results of GPUs and CPUs have the same bits. `at_once` gets rows on the GPU then, and numbers on the host.
+        """
+        return None
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Not called, and neither are `emit` and `apply`."""

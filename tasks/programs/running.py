@@ -19,6 +19,7 @@ import numpy as np
 from ...kernels import programs as gathers
 from ...kernels.chunked import ChunkedRows
 from ...kernels.graph import InRows
+from ...kernels.runtime.device import free_bytes, to_host
 from ...kernels.runtime.sizes import Allocator, SizedArrays
 from ..device import MemorySpace
 from ..errors import InternalError, OutOfRoom
@@ -31,7 +32,7 @@ from .orders.calls import is_shipped, name_of
 from .orders.state import BlockState, check_weights
 from .orders.synchronous import Limits, facts_of, run_in_step
 from .program import Array, Found, GraphProgram, GroupsBefore, OneBlockGraph, PairRows, Program, level_names
-from .streaming import place_block
+from .streaming import FILL, place_block
 
 ENTRY_SECONDS = 1e-7
 """An upper bound of the time for an entry in one thread. Breadth-first search and shortest paths took 2 to 20 ns."""
@@ -77,11 +78,12 @@ def _run_on_graph(
 ) -> ProgramOutcome:
     if carrier.groups > 1:
         raise InternalError(f"{name_of(program)} needs one block, and there are {carrier.groups}")
-    here = block.placed(MemorySpace.HOST)
+    here = block if _fits_gpu(program, block) else block.placed(MemorySpace.HOST)
     if isinstance(here.rows, ChunkedRows):
         raise OutOfRoom(f"{name_of(program)} needs all edges in the memory of one worker, which has no room for them")
     check_weights(program, here)
-    graph = _graph_of(here, here.rows)
+    number = to_host(here.number)
+    graph = replace(_graph_of(here, here.rows), number=number)
     if before is not None:
         graph = replace(graph, before=_groups_before(before))
     found = program.at_once(graph)
@@ -89,7 +91,7 @@ def _run_on_graph(
     state = dict(found.state) | dict(zip(level_names(levels), found.levels, strict=True))
     return ProgramOutcome(
         block.group,
-        here.number,
+        number,
         state,
         found.steps,
         True,
@@ -100,6 +102,14 @@ def _run_on_graph(
         levels=levels,
         similar=found.similar,
     )
+
+
+def _fits_gpu(program: GraphProgram, block: GraphBlock) -> bool:
+    """Whether the program runs on the GPU that has the block."""
+    if not block.on_device or isinstance(block.rows, ChunkedRows):
+        return False
+    needed = program.device_bytes(len(block.rows), block.rows.rows)
+    return needed is not None and needed <= FILL * free_bytes()
 
 
 def _groups_before(outcome: ProgramOutcome) -> GroupsBefore:

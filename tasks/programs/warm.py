@@ -50,7 +50,8 @@ def warm_program(
     Those of another program are not kept.
     """
     if isinstance(program, GraphProgram):
-        space, blocks, order, at_once = MemorySpace.HOST, 1, "synchronous", True
+        space = MemorySpace.HOST if program.device_bytes(0, 0) is None else space
+        blocks, order, at_once = 1, "synchronous", True
     how = space.name, blocks, directed, weighted, order, at_once
     kept = type(program).__module__.startswith(_OURS)
     part = f"program {' '.join(map(str, (type(program).__name__, *how)))}"

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.kernels import programs as gathers
-from edgemill.kernels.cpu.leiden import (
+from edgemill.kernels.graph import InRows
+from edgemill.kernels.leiden import (
     Weighted,
     directed_graph_of_rows,
     graph_for_modularity,
@@ -26,7 +27,6 @@ from edgemill.kernels.cpu.leiden import (
     quality,
     whole_weights,
 )
-from edgemill.kernels.graph import InRows
 from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
 from known_graphs import SKIP_REASON, known_graph

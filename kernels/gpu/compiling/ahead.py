@@ -42,6 +42,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, int]]] = {
     "changes": [{}],
     "delta": [{}],
     "fixpoint": [{}],
+    "leiden": [{}],
     "nest": [{}],
     "programs/classes": [{}, {"PER_LANE": 1, "LONGEST": 32}],
     "programs/connected": [{"VALUE": value} for value in (0, 1)],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...gpu_shards import MAX_PEERS
 from ...graph import GONE
+from ...leiden import CLASSES
 
 CASCADE_WARPS = 16
 """Warps of a block in cascade.cuh."""
@@ -50,6 +51,11 @@ STATE_HALVES = 9
 STATE_WORDS, SUMS_WORDS = 16, 15
 """32-bit words of State and 64-bit words of Sums in shards/state.cuh."""
 
+LEIDEN_FEW, LEIDEN_MANY = 64, 1024
+"""Most entries of a row that a warp sums, and of one that a block sums in shared memory, in leiden.cu."""
+LEIDEN_WARPS = 8
+"""Warps of a block in leiden.cu."""
+
 GATHER_PER_LANE, GATHER_LONGEST = 4, 2**11
 """Entries of a row for each of up to 32 lanes, and of a part of a long row; see programs/classes.cuh."""
 SHORT_LONGEST = 32
@@ -66,6 +72,7 @@ _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS":
 BY_FILE: Mapping[str, Mapping[str, int]] = {
     "arrays/strings": {"DIGIT": STRING_DIGIT},
     "filter": _CASCADE,
+    "leiden": {"FEW": LEIDEN_FEW, "MANY": LEIDEN_MANY, "WARPS": LEIDEN_WARPS, "CLASSES": CLASSES},
     "peel": {**_CASCADE, "BINS": FRONTIER_BINS, "LEAST_GROUPED": LEAST_GROUPED},
     "intersect": _TABLES,
     "programs/classes": _GATHER,

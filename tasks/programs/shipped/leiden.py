@@ -41,8 +41,8 @@ class Leiden(GraphProgram):
     *Ties.* The community of smallest number. *Precision.* Weights are rounded to 52 bits of their sum, and then sums
     are exact, so that bits do not depend on workers, threads and the order of rows. *Convergence.* After `iterations`,
     or one that finds nothing better. Then no community of level 2, or single vertex outside of these, makes `quality`
-    better by moving to another community or out of all. *Cost.* One worker has all edges; several passes over them in
-    each iteration.
+    better by moving to another community or out of all. *Cost.* One worker has all edges, on its GPU if there is room;
+    several passes over them in each iteration.
     """
 
     resolution: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -86,32 +86,40 @@ class Leiden(GraphProgram):
         """If `from_earlier`."""
         return self.from_earlier
 
+    def device_bytes(self, entries: int, vertices: int) -> int:
+        """Weights, the rows of parts one after the other, the next level and what finds it, and tables of long rows."""
+        return 48 * entries + 150 * vertices + 2**31
+
     def at_once(self, graph: OneBlockGraph) -> Found:
         """All of the algorithm."""
+        from ....kernels import on_host, to_device, to_host
         from ....kernels import programs as gathers  # loads kernels
-        from ....kernels.cpu.leiden import Partition, directed_graph_of_rows, graph_of_rows, partitions, quality
+        from ....kernels.leiden import Partition, directed_graph_of_rows, graph_of_rows, partitions, quality
 
         if self.directed and not graph.symmetric:
             transposed = partial(gathers.transpose_rows, sources=len(graph.number))
             weighted, unit = directed_graph_of_rows(graph.rows, transposed)
         else:
             weighted, unit = graph_of_rows(graph.rows, self.quality == "potts")
-        digest, before = weighted.digest(), graph.before
+        on_gpu, digest, before = not on_host(weighted.offsets), weighted.digest(), graph.before
         if before is not None and before.facts.get("graph_digest") == digest:
             found = [Partition(before.levels[0], before.levels[1:], before.facts["settled"])]
             steps = 0
         else:
             start = None if before is None else before.levels[0]
+            if start is not None and on_gpu:
+                start = to_device(start)
             found = list(partitions(weighted, unit * self.resolution, self.iterations, start))
             steps = len(found)
         best = found[-1] if found else Partition(np.arange(len(weighted), dtype=np.int32), (), True)
-        group, levels = best.group, best.levels[:MOST_LEVELS]
+        levels = [to_host(own) for own in best.levels[:MOST_LEVELS]]
+        group = levels[0]
         first = np.empty(int(group.max(initial=-1)) + 1, np.int64)
         first[group[::-1]] = np.arange(len(group))[::-1]
         whole = unit if self.quality == "potts" else weighted.total or 1
         facts = {
             "communities": len(first),
-            "quality": quality(weighted, group, unit * self.resolution) / whole,
+            "quality": quality(weighted, to_device(group) if on_gpu else group, unit * self.resolution) / whole,
             "largest": int(np.bincount(group).max(initial=0)),
             "levels": len(levels),
             "settled": best.is_settled,
@@ -120,7 +128,7 @@ class Leiden(GraphProgram):
         if before is not None:
             facts["changed_share"] = _changed_share(before.of_vertex, group)
         state = {"community": graph.numbers_of(first[group]), "group": np.full(len(group), -1, np.int64)}
-        return Found(state, steps, steps * len(graph.rows), facts=facts, levels=levels)
+        return Found(state, steps, steps * len(graph.rows), facts=facts, levels=tuple(levels))
 
     def levels(self, low: Vertices, high: Vertices) -> Array:
         """The number of levels at which both ends are in one community."""
