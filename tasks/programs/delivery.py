@@ -11,9 +11,9 @@ exchange 5   send_ends      buckets → buckets: collect_edge_columns   (of prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,6 +223,10 @@ def name_columns(
     return NamedColumns(found.bucket, columns, ids)
 
 
+EDGES_AT_ONCE = 2**24
+"""Edges whose levels are found at once. Each takes the state of both ends."""
+
+
 @dataclass(frozen=True)
 class EndValues(SizedArrays):
     """Values of the vertices that are larger ends of another bucket's edges. `len()` is the number of vertices."""
@@ -270,14 +274,21 @@ def collect_edge_columns(
 
     Raises ProgramError for an error of the program, and InternalError unless each larger end has its values.
     """
-    low, high = _ends(edges, degrees, found, parts)
+    low, high = _ends(edges, degrees, found, parts, kernels.to_host)
     return EdgeColumns(edges.bucket, Calls(program).of_edges(low, high, kernels.to_host(results.support)))
 
 
 def _ends(
-    edges: BucketEdges, degrees: BucketDegrees, found: BucketColumns, parts: Mapping[int, EndValues]
+    edges: BucketEdges,
+    degrees: BucketDegrees,
+    found: BucketColumns,
+    parts: Mapping[int, EndValues],
+    place: Callable[[Any], Array],
 ) -> tuple[Vertices, Vertices]:
-    """[edges] both ends of each edge of a bucket. Raises InternalError unless each larger end has its values."""
+    """[edges] both ends of each edge of a bucket. `place` copies an array to where the program needs it.
+
+    Raises InternalError unless each larger end has its values.
+    """
     highs, degree = kernels.to_host(edges.highs), kernels.to_host(degrees.degree)
     answers = [parts[b] for b in sorted(parts)]
     if (answered := sum(map(len, answers))) != len(highs):
@@ -291,8 +302,10 @@ def _ends(
             for name, values in found.columns.items()
         },
     }
-    rows = (of_low, edges.low), (of_high, edges.high)
-    low, high = (Vertices(arrays, edges.all_vertices, 0, kernels.to_host(own)) for arrays, own in rows)
+    low, high = (
+        Vertices({name: place(own) for name, own in arrays.items()}, edges.all_vertices, 0, place(rows))
+        for arrays, rows in ((of_low, edges.low), (of_high, edges.high))
+    )
     return low, high
 
 
@@ -303,8 +316,14 @@ def collect_levels(
     found: BucketColumns,
     parts: Mapping[int, EndValues],
 ) -> EdgeLevels:
-    """The level of each edge of a bucket, by the state of a program that has ended. Raises as `_ends` does."""
-    return EdgeLevels(np.asarray(program.levels(*_ends(edges, degrees, found, parts)), like=edges.low))
+    """The level of each edge of a bucket, by the state of a program that has ended, in the memory that has the edges.
+
+    Raises as `_ends` does.
+    """
+    place = kernels.to_host if kernels.on_host(edges.low) else kernels.to_device
+    low, high = _ends(edges, degrees, found, parts, place)
+    pieces = (slice(first, first + EDGES_AT_ONCE) for first in range(0, max(1, len(low)), EDGES_AT_ONCE))
+    return EdgeLevels(kernels.join([program.levels(low.part(piece), high.part(piece)) for piece in pieces]))
 
 
 def with_groups(named: NamedColumns, name: str, groups: BucketGroups) -> NamedColumns:

@@ -541,7 +541,7 @@ class GraphProgram(Program):
         return 0
 
     def device_bytes(self, entries: int, vertices: int) -> int | None:
-        """Memory of a GPU that it takes besides its block; None if it runs on CPUs alone.
+        """Memory of a GPU that it takes, with its block; None if it runs on CPUs alone.
 
         Results of GPUs and CPUs have the same bits. `at_once` gets rows on the GPU then, and numbers on the host.
         """

@@ -74,11 +74,11 @@ def _graph_of(block: GraphBlock, rows: InRows) -> OneBlockGraph:
 
 
 def _run_on_graph(
-    program: GraphProgram, block: GraphBlock, carrier: Carrier, before: ProgramOutcome | None
+    program: GraphProgram, block: GraphBlock, space: MemorySpace, carrier: Carrier, before: ProgramOutcome | None
 ) -> ProgramOutcome:
     if carrier.groups > 1:
         raise InternalError(f"{name_of(program)} needs one block, and there are {carrier.groups}")
-    here = block if _fits_gpu(program, block) else block.placed(MemorySpace.HOST)
+    here = block.placed(space if _fits_gpu(program, block, space) else MemorySpace.HOST)
     if isinstance(here.rows, ChunkedRows):
         raise OutOfRoom(f"{name_of(program)} needs all edges in the memory of one worker, which has no room for them")
     check_weights(program, here)
@@ -104,9 +104,9 @@ def _run_on_graph(
     )
 
 
-def _fits_gpu(program: GraphProgram, block: GraphBlock) -> bool:
-    """Whether the program runs on the GPU that has the block."""
-    if not block.on_device or isinstance(block.rows, ChunkedRows):
+def _fits_gpu(program: GraphProgram, block: GraphBlock, space: MemorySpace) -> bool:
+    """Whether the program runs on the GPU, if `space` is the memory of one."""
+    if space is MemorySpace.HOST or isinstance(block.rows, ChunkedRows):
         return False
     needed = program.device_bytes(len(block.rows), block.rows.rows)
     return needed is not None and needed <= FILL * free_bytes()
@@ -237,7 +237,8 @@ def run_program(
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier), ExitStack() as stack:
         if isinstance(program, GraphProgram):
-            return _run_on_graph(program, block, carrier, before)
+            held = MemorySpace.HOST if topology_bytes is not None and not block.on_device else space
+            return _run_on_graph(program, block, held, carrier, before)
         if program.alternates:
             block = block.placed(MemorySpace.HOST)
         else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from ....kernels.runtime.device import module_of
 from ...verify.program_checks import CheckByEdges, CheckGroups, check_core_groups, check_cores
 from ..program import Array, Column, Groups, State, Vertices
 from .coreness import Coreness
@@ -48,5 +47,5 @@ class CoreGroups(Coreness):
 
     def levels(self, low: Vertices, high: Vertices) -> Array:
         """The smaller core number of both ends."""
-        found: Array = np.minimum(low.core, high.core)
+        found: Array = module_of(low.core).minimum(low.core, high.core)
         return found

@@ -87,8 +87,8 @@ class Leiden(GraphProgram):
         return self.from_earlier
 
     def device_bytes(self, entries: int, vertices: int) -> int:
-        """Weights, the rows of parts one after the other, the next level and what finds it, and tables of long rows."""
-        return 48 * entries + 150 * vertices + 2**31
+        """The block, weights, the rows of parts one after the other, the next level, and tables for long rows."""
+        return 60 * entries + 150 * vertices + 2**31
 
     def at_once(self, graph: OneBlockGraph) -> Found:
         """All of the algorithm."""
