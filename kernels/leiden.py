@@ -73,6 +73,11 @@ class Weighted:
         return len(self.offsets) - 1
 
     @property
+    def directed(self) -> bool:
+        """Whether vertices have two sizes."""
+        return len(self.size) > len(self)
+
+    @property
     def total(self) -> int:
         """The weight of all edges."""
         return int(self.weight.sum()) // 2
@@ -228,7 +233,7 @@ def _lost(level: Level, group: IntArray, resolution: float) -> float:
     # By cumulated sums, in order, so that no library chooses the order.
     products = host[:vertices].astype(np.float64) * host[-vertices:] if vertices else np.zeros(0)
     pairs = float(np.cumsum(products)[-1]) if vertices else 0.0
-    if len(level.graph.size) == vertices:
+    if not level.graph.directed:
         pairs /= 2
     return level.cut(group) / 2 + resolution * pairs
 

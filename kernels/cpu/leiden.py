@@ -543,15 +543,14 @@ class Level:
             _count_merged(*self._rows, parts.part, parts.outside, parts.wanted, chosen, heavy, *how_many)
         return chosen[left]
 
-    def _sums(self, group: IntArray, groups: int, values: LongArray) -> LongArray:
-        sums = np.zeros(groups, np.int64)
-        with _threads_for(len(group)):
-            _add(group, values, sums)
-        return sums
-
     def sizes(self, group: IntArray, groups: int) -> LongArray:
         """See `kernels.leiden.Level`."""
-        return np.concatenate([self._sums(group, groups, own) for own in self.graph.size.reshape(-1, len(group))])
+        sizes = self.graph.size.reshape(1 + self.graph.directed, -1)
+        sums = np.zeros((len(sizes), groups), np.int64)
+        with _threads_for(len(group)):
+            for own, found in zip(sizes, sums, strict=True):
+                _add(group, own, found)
+        return sums.reshape(-1)
 
     def within(self, group: IntArray) -> LongArray:
         """See `kernels.leiden.Level`."""
@@ -575,7 +574,7 @@ class Level:
         """See `kernels.leiden.Level`."""
         starts = np.zeros(parts + 1, np.int64)
         with _threads_for(self._work):
-            np.cumsum(self._sums(part, parts, np.ones(len(part), np.int64)), out=starts[1:])
+            np.cumsum(np.bincount(part, minlength=parts), out=starts[1:])
             vertices = by_key(part, np.arange(len(part), dtype=np.int32), parts)
             entries = np.add.reduceat(self._lengths[vertices], starts[:-1])
             is_heavy = entries > HEAVY

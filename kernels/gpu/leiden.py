@@ -50,7 +50,7 @@ class Level:
 
     def __init__(self, graph: Weighted) -> None:
         self.graph = graph
-        self._directed = np.bool_(len(graph.size) > len(graph))
+        self._directed = np.bool_(graph.directed)
         self._vertices = np.int64(len(graph))
         self._rows = graph.offsets, graph.neighbour, graph.weight
 
@@ -128,7 +128,7 @@ class Level:
     def merge(self, group: Any, total: Any, parts: Parts, chosen: Any, resolution: float) -> Any:
         """See `kernels.leiden.Level`."""
         graph, vertices = self.graph, chosen.vertices
-        count, groups = np.int64(len(vertices)), np.int64(len(total) // (1 + self._directed))
+        count, groups = np.int64(len(vertices)), np.int64(len(total) // (1 + graph.directed))
         links, left = cupy.empty(len(vertices), np.int64), cupy.empty(len(vertices), np.bool_)
         now = parts.part, parts.is_joined, parts.size, parts.outside
         sizes = graph.size, self._vertices, self._directed
@@ -141,7 +141,7 @@ class Level:
 
     def sizes(self, group: Any, groups: int) -> Any:
         """See `kernels.leiden.Level`."""
-        ways = 1 + int(self._directed)
+        ways = 1 + self.graph.directed
         found, size = cupy.zeros((ways, groups), np.int64), self.graph.size.reshape(ways, -1)
         for way in range(ways):
             _start("add_sizes", len(group), group, np.int64(len(group)), size[way], found[way])

@@ -188,6 +188,7 @@ def test_without_edges_or_vertices() -> None:
     for vertices in (0, 3):
         graph, unit = graph_for_modularity(none, none, None, vertices)
         assert len(graph) == vertices and list(leiden(graph, unit)) == []
+        assert quality(graph, np.zeros(vertices, np.int32), unit) == 0
 
 
 def test_whole_weights() -> None:
