@@ -190,3 +190,62 @@ class InRows(SizedArrays):
     def rows(self) -> int:
         """Number of rows."""
         return len(self.offsets) - 1
+
+
+LEIDEN_CLASSES = 8
+"""Classes of vertices that `leiden` moves one after the other."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A graph for `leiden`, with weights, and sizes of its vertices. Each edge is in the rows of both ends; none is a loop.
+
+    Edges of a directed graph in both directions are one, whose weight is the sum.
+    """
+
+    offsets: LongArray
+    """[vertices + 1] The row of a vertex is the entries offsets[v] … offsets[v + 1] - 1."""
+    neighbour: IntArray
+    """[entries]"""
+    weight: LongArray
+    """[entries] positive"""
+    size: LongArray
+    """[vertices], or of a directed graph [2 * vertices]: the sizes for out-edges, then those for in-edges."""
+
+    def __post_init__(self) -> None:
+        """Arrays of workers may be read-only, and Numba would compile kernels for both kinds."""
+        for name in ("offsets", "neighbour", "weight", "size"):
+            own = getattr(self, name)
+            if isinstance(own, np.ndarray):
+                frozen = own.view()
+                frozen.flags.writeable = False
+                object.__setattr__(self, name, frozen)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def directed(self) -> bool:
+        """Whether vertices have two sizes."""
+        return len(self.size) > len(self)
+
+    @property
+    def total(self) -> int:
+        """The weight of all edges."""
+        return int(self.weight.sum()) // 2
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of groups for `leiden`, while vertices are merged to them. A part has the number of one of its vertices."""
+
+    part: IntArray
+    """[vertices] the part of each vertex."""
+    is_joined: NDArray[np.bool_]
+    """[vertices] whether other vertices were merged to the part with this number."""
+    size: LongArray
+    """[vertices], or of a directed graph [2 * vertices]: the size of each part."""
+    outside: LongArray
+    """[vertices] the weight of the edges of each part to the rest of its group."""
+    wanted: IntArray
+    """[vertices] the part that each vertex is to be merged to; its own number between rounds."""

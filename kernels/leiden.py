@@ -12,7 +12,7 @@ times two; for the constant Potts model (Traag, Van Dooren, Nesterov, 2011) a si
 the weights of its out-edges and of its in-edges, and in place of S(C)² / 2 is the product of their sums. The resolution
 is divided by the weight of all edges then.
 
-Vertices move in rounds. A hash puts each vertex into one of CLASSES classes. The vertices of a class choose where to
+Vertices move in rounds. A hash puts each vertex into one of LEIDEN_CLASSES classes. The vertices of a class choose where to
 move at the same time, from the same state, and then all move. The vertices of a group are merged to its parts in the
 same way; where the paper merges a vertex at random, each takes the best merger. Weights are integers, so that sums do
 not depend on the order. Vertices of the last level of an iteration move until no move of a single one, to the group of
@@ -24,18 +24,16 @@ The arrays of a graph select the twin of the loops: `cpu.leiden` or `gpu.leiden`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import row_numbers
-from .graph import InRows, IntArray, LongArray
+from .graph import InRows, IntArray, LongArray, Parts, Weighted
 from .runtime.device import module_of
 
-CLASSES = 8
-"""Classes of vertices that move one after the other."""
 MOST_ROUNDS = 200
 """Most rounds in which vertices of one level move."""
 MOST_MERGING = 4
@@ -44,47 +42,9 @@ EXACT_BITS = 52
 """Bits of the sum of all weights as integers."""
 
 
-@dataclass(frozen=True)
-class Weighted:
-    """A graph with weights, and sizes of its vertices. Each edge is in the rows of both ends; no edge is a loop.
-
-    Edges of a directed graph in both directions are one, whose weight is the sum.
-    """
-
-    offsets: LongArray
-    """[vertices + 1] The row of a vertex is the entries offsets[v] … offsets[v + 1] - 1."""
-    neighbour: IntArray
-    """[entries]"""
-    weight: LongArray
-    """[entries] positive"""
-    size: LongArray
-    """[vertices], or of a directed graph [2 * vertices]: the sizes for out-edges, then those for in-edges."""
-
-    def __post_init__(self) -> None:
-        """Arrays of workers may be read-only, and Numba would compile kernels for both kinds."""
-        for name in ("offsets", "neighbour", "weight", "size"):
-            own = getattr(self, name)
-            if isinstance(own, np.ndarray):
-                frozen = own.view()
-                frozen.flags.writeable = False
-                object.__setattr__(self, name, frozen)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def directed(self) -> bool:
-        """Whether vertices have two sizes."""
-        return len(self.size) > len(self)
-
-    @property
-    def total(self) -> int:
-        """The weight of all edges."""
-        return int(self.weight.sum()) // 2
-
-    def digest(self) -> str:
-        """A hash of the vertices and edges, in whatever order rows have their entries."""
-        return "".join(f"{word:016x}" for word in _level_of(self).digest())
+def digest(graph: Weighted) -> str:
+    """A hash of the vertices and edges, in whatever order rows have their entries."""
+    return "".join(f"{word:016x}" for word in _level_of(graph).digest())
 
 
 class Level(Protocol):
@@ -146,22 +106,6 @@ class Level(Protocol):
 
     def cut(self, group: IntArray) -> int:
         """The weight of the edges between groups, times two."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Parts of groups, while vertices are merged to them. A part has the number of one of its vertices."""
-
-    part: IntArray
-    """[vertices] the part of each vertex."""
-    is_joined: NDArray[np.bool_]
-    """[vertices] whether other vertices were merged to the part with this number."""
-    size: LongArray
-    """[vertices], or of a directed graph [2 * vertices]: the size of each part."""
-    outside: LongArray
-    """[vertices] the weight of the edges of each part to the rest of its group."""
-    wanted: IntArray
-    """[vertices] the part that each vertex is to be merged to; its own number between rounds."""
 
 
 def _level_of(graph: Weighted) -> Level:

@@ -13,8 +13,7 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ..graph import IntArray, LongArray
-from ..leiden import CLASSES, Parts, Weighted
+from ..graph import LEIDEN_CLASSES, IntArray, LongArray, Parts, Weighted
 from ..runtime.cache import cached_njit
 from ..runtime.threads import kernel_threads, threads_now
 from .arrays.intrinsics import compare_swap, fetch_add, mixed
@@ -34,7 +33,7 @@ _SECOND = 0xA5A5A5A5A5A5A5A5
 
 @cached_njit
 def _class_of(vertex, round_number):
-    return np.int64(mixed((np.uint64(vertex) << np.uint64(20)) + np.uint64(round_number)) % np.uint64(CLASSES))
+    return np.int64(mixed((np.uint64(vertex) << np.uint64(20)) + np.uint64(round_number)) % np.uint64(LEIDEN_CLASSES))
 
 
 @cached_njit(parallel=True)
@@ -491,7 +490,7 @@ class Level:
         with _threads_for(len(vertices)):
             of_class = np.empty(len(vertices), np.int16)
             _classes(vertices, number, of_class)
-            return [vertices[own] for own in positions_by_group(of_class, CLASSES) if len(own)]
+            return [vertices[own] for own in positions_by_group(of_class, LEIDEN_CLASSES) if len(own)]
 
     def _heavy_first(self, chosen: IntArray) -> tuple[IntArray, int, int]:
         """The same vertices, those with many neighbours first; the number of these; the neighbours of all."""

@@ -9,8 +9,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..graph import InRows
-from ..leiden import CLASSES, Parts, Weighted
+from ..graph import LEIDEN_CLASSES, InRows, Parts, Weighted
 from .adjacency import row_numbers
 from .programs.components import connected_sources
 from .runtime import source
@@ -72,7 +71,7 @@ class Level:
         found = cupy.empty(len(vertices), np.int8)
         count = np.int64(len(vertices))
         _start("find_classes", len(vertices), vertices, count, self.graph.offsets, np.int64(number), found)
-        counts = cupy.bincount(found, minlength=CLASSES * len(_SUMS)).get()
+        counts = cupy.bincount(found, minlength=LEIDEN_CLASSES * len(_SUMS)).get()
         return vertices[cupy.argsort(found)], counts
 
     def by_class(self, vertices: Any, number: int) -> list[Any]:
@@ -80,7 +79,7 @@ class Level:
         if not len(vertices):
             return []
         placed, counts = self._sorted(vertices, number)
-        ends = np.cumsum(counts).reshape(CLASSES, -1)
+        ends = np.cumsum(counts).reshape(LEIDEN_CLASSES, -1)
         found, start = [], 0
         for own in ends.tolist():
             if own[-1] > start:

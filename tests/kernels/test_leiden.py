@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.kernels import programs as gathers
-from edgemill.kernels.graph import InRows
+from edgemill.kernels.graph import InRows, Weighted
 from edgemill.kernels.leiden import (
-    Weighted,
     directed_graph_of_rows,
     graph_for_modularity,
     leiden,

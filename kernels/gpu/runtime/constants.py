@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...gpu_shards import MAX_PEERS
-from ...graph import GONE
-from ...leiden import CLASSES
+from ...graph import GONE, LEIDEN_CLASSES
 
 CASCADE_WARPS = 16
 """Warps of a block in cascade.cuh."""
@@ -72,7 +71,7 @@ _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS":
 BY_FILE: Mapping[str, Mapping[str, int]] = {
     "arrays/strings": {"DIGIT": STRING_DIGIT},
     "filter": _CASCADE,
-    "leiden": {"FEW": LEIDEN_FEW, "MANY": LEIDEN_MANY, "WARPS": LEIDEN_WARPS, "CLASSES": CLASSES},
+    "leiden": {"FEW": LEIDEN_FEW, "MANY": LEIDEN_MANY, "WARPS": LEIDEN_WARPS, "CLASSES": LEIDEN_CLASSES},
     "peel": {**_CASCADE, "BINS": FRONTIER_BINS, "LEAST_GROUPED": LEAST_GROUPED},
     "intersect": _TABLES,
     "programs/classes": _GATHER,

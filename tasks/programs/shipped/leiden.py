@@ -94,15 +94,15 @@ class Leiden(GraphProgram):
         """All of the algorithm."""
         from ....kernels import on_host, to_device, to_host
         from ....kernels import programs as gathers  # loads kernels
-        from ....kernels.leiden import Partition, directed_graph_of_rows, graph_of_rows, partitions, quality
+        from ....kernels.leiden import Partition, digest, directed_graph_of_rows, graph_of_rows, partitions, quality
 
         if self.directed and not graph.symmetric:
             transposed = partial(gathers.transpose_rows, sources=len(graph.number))
             weighted, unit = directed_graph_of_rows(graph.rows, transposed)
         else:
             weighted, unit = graph_of_rows(graph.rows, self.quality == "potts")
-        on_gpu, digest, before = not on_host(weighted.offsets), weighted.digest(), graph.before
-        if before is not None and before.facts.get("graph_digest") == digest:
+        on_gpu, fingerprint, before = not on_host(weighted.offsets), digest(weighted), graph.before
+        if before is not None and before.facts.get("graph_digest") == fingerprint:
             found = [Partition(before.levels[0], before.levels[1:], before.facts["settled"])]
             steps = 0
         else:
@@ -123,7 +123,7 @@ class Leiden(GraphProgram):
             "largest": int(np.bincount(group).max(initial=0)),
             "levels": len(levels),
             "settled": best.is_settled,
-            "graph_digest": digest,
+            "graph_digest": fingerprint,
         }
         if before is not None:
             facts["changed_share"] = _changed_share(before.of_vertex, group)
