@@ -1,4 +1,4 @@
-"""The drawing of a DN-graph and its neighbours: what is drawn, the positions, and what is left out.
+"""The drawing of a group and its neighbours: what is drawn, the positions, and what is left out.
 
 The positions depend on the edges only, and take a fixed amount of work.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...tasks.ids.display import display_id
 from ..queries.attributes import labels_of
-from ..results.lookup import DNGraph, SearchResult
+from ..results.lookup import Group, SearchResult
 from .queries import Queries
 
 _WORK = 60_000_000
@@ -105,11 +105,11 @@ def _repulsion(positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 MOST_VERTICES = 2_000
-"""Vertices of a DN-graph that are drawn. Of a larger DN-graph, the vertices around one vertex are drawn."""
+"""Vertices of a group that are drawn. Of a larger group, the vertices around one vertex are drawn."""
 MOST_EDGES = 20_000
-"""Edges of a DN-graph that are drawn."""
+"""Edges of a group that are drawn."""
 MOST_NEIGHBOURS = 200
-"""Neighbours outside the DN-graph that are drawn."""
+"""Neighbours outside the group that are drawn."""
 MOST_TIES = 20
 """Edges that are drawn to one neighbour."""
 MOST_BETWEEN = 2_000
@@ -120,33 +120,37 @@ MOST_ROWS = 50_000_000
 MOST_FOUND = 2_000_000
 """Edges that one search returns."""
 MOST_MEMBERS = 500_000
-"""Vertices of a DN-graph among which the drawn ones are chosen."""
+"""Vertices of a group among which the drawn ones are chosen."""
 
 Ends = NDArray[np.int64]
 
 
-def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
-    """The drawing of a DN-graph as JSON values; ids are strings.
+def draw(queries: Queries, group: Group) -> dict[str, Any]:
+    """The drawing of a DN-graph, or of a group of a program, as JSON values; ids are strings.
 
-    - `vertices`: columns id, label (null without one), x, y, lambda, edges (all that were found, drawn or not). The
-      DN-graph's vertices come first, then its neighbours.
-    - `members`: the number of the DN-graph's vertices among them.
-    - `edges`: columns source, target (indices into `vertices`), lambda. The DN-graph's edges come first.
-    - `own_edges`: the number of the DN-graph's edges among them.
+    - `vertices`: columns id, label (null without one), x, y, lambda (the largest of the edges that were found), edges
+      (all that were found, drawn or not). The group's vertices come first, then its neighbours.
+    - `members`: the number of the group's vertices among them.
+    - `edges`: columns source, target (indices into `vertices`), lambda. The group's edges come first.
+    - `own_edges`: the number of the group's edges among them.
     - `notices`: sentences that say what is left out.
     """
     notices: list[str] = []
     vertices = _chosen(queries, group, notices)
-    own = queries.edges_among(vertices, group.lam, MOST_ROWS, MOST_FOUND)
+    own = queries.edges_among(vertices, group, MOST_ROWS, MOST_FOUND)
     source, target = (_indices(column, vertices) for column in own.table.columns[:2])
+    lam: Ends = own.table["lambda"].to_numpy().astype(np.int64)
+    strongest = np.full(len(vertices), group.k if queries.of_lambda else 0, np.int64)
+    for ends in (source, target):
+        np.maximum.at(strongest, ends, lam)
     if own.more_rows or own.full:
         total = queries.result.manifest.counts.edges
         notices.append(f"Only {len(source):,} of its edges were read, from {own.rows:,} of {total:,} rows.")
     degree = np.bincount(np.concatenate([source, target]), minlength=len(vertices))
-    source, target = _sample(source, target, notices)
+    source, target, lam = _sample(source, target, lam, notices)
     positions = forces(len(vertices), source, target)
 
-    around = queries.edges_around(vertices, group.lam, MOST_ROWS, MOST_FOUND)
+    around = queries.edges_around(vertices, group, MOST_ROWS, MOST_FOUND)
     others = _Surroundings(around, vertices)
     neighbours = others.neighbours(MOST_NEIGHBOURS)
     other_source, other_target, other_lambda = others.drawn(neighbours)
@@ -164,13 +168,13 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
             "label": labels_of(queries.result, ids),
             "x": positions[:, 0].tolist(),
             "y": positions[:, 1].tolist(),
-            "lambda": [group.lam] * len(vertices) + others.strongest[neighbours].tolist(),
+            "lambda": strongest.tolist() + others.strongest[neighbours].tolist(),
             "edges": degree.tolist() + others.counts[neighbours].tolist(),
         },
         "edges": {
             "source": source.tolist() + other_source.tolist(),
             "target": target.tolist() + other_target.tolist(),
-            "lambda": [group.lam] * len(source) + other_lambda.tolist(),
+            "lambda": lam.tolist() + other_lambda.tolist(),
         },
         "notices": notices,
     }
@@ -189,15 +193,15 @@ def _add_notices(
         )
     drawable = len(others) - int(others.counts.sum()) + int(others.counts[neighbours].sum())
     if drawn < drawable:
-        notices.append(f"{drawn:,} of {drawable:,} edges outside the DN-graph are drawn: those of the largest λ.")
+        notices.append(f"{drawn:,} of {drawable:,} edges outside the group are drawn: those of the largest λ.")
 
 
-def _chosen(queries: Queries, group: DNGraph, notices: list[str]) -> pa.Array:
+def _chosen(queries: Queries, group: Group, notices: list[str]) -> pa.Array:
     """The vertices to draw, ascending: all, or those nearest to the vertex with the most edges."""
     if group.vertices <= MOST_VERTICES:
-        return queries.members(group.id, MOST_VERTICES)
-    members = queries.members(group.id, MOST_MEMBERS)
-    found = queries.edges_among(members, group.lam, MOST_ROWS, MOST_FOUND)
+        return queries.members(group, MOST_VERTICES)
+    members = queries.members(group, MOST_MEMBERS)
+    found = queries.edges_among(members, group, MOST_ROWS, MOST_FOUND)
     source, target = (_indices(column, members) for column in found.table.columns[:2])
     nearest = _ball(len(members), source, target, MOST_VERTICES)
     centre = display_id(members[int(nearest[0])].as_py())
@@ -230,13 +234,13 @@ def _ball(vertices: int, source: Ends, target: Ends, most: int) -> Ends:
     return chosen[:most]
 
 
-def _sample(source: Ends, target: Ends, notices: list[str]) -> tuple[Ends, Ends]:
-    """The edges to draw: all, or a random sample with a fixed seed."""
+def _sample(source: Ends, target: Ends, lam: Ends, notices: list[str]) -> tuple[Ends, Ends, Ends]:
+    """The edges to draw, with their λ: all, or a random sample with a fixed seed."""
     if len(source) <= MOST_EDGES:
-        return source, target
+        return source, target, lam
     notices.append(f"{MOST_EDGES:,} of its {len(source):,} edges are drawn, chosen at random.")
     chosen = np.sort(np.random.default_rng(0).choice(len(source), MOST_EDGES, replace=False))
-    return source[chosen], target[chosen]
+    return source[chosen], target[chosen], lam[chosen]
 
 
 def _indices(ids: pa.ChunkedArray, vertices: pa.Array) -> Ends:
@@ -246,7 +250,7 @@ def _indices(ids: pa.ChunkedArray, vertices: pa.Array) -> Ends:
 
 
 class _Surroundings:
-    """The edges of the drawn vertices that are not the DN-graph's own, and the neighbours at their other ends."""
+    """The edges of the drawn vertices that are not the group's own, and the neighbours at their other ends."""
 
     def __init__(self, around: SearchResult, vertices: pa.Array) -> None:
         low, high = around.table.columns[:2]

@@ -2,7 +2,8 @@
 
 The tables are sorted, so a look-up by id reads only the row groups whose statistics admit the id. The children of a
 component, the largest DN-graphs, edges by their larger end, and ids or labels that contain a text are in no useful
-order: these queries read a table in batches and keep few rows.
+order: these queries read a table in batches and keep few rows. For a program, the list of its groups is in memory, and
+the members of a group take a scan of the vertices.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,34 @@ from numpy.typing import NDArray
 from ...tasks.errors import UsageError
 from ...tasks.ids.display import display_id, parse_id
 from ..queries.attributes import label_column, labels_of
-from ..queries.groups import dn_graph_members
-from ..results.lookup import Component, DNGraph, SearchResult, Vertex, find, path_to_root, rows_of, sorted_table
+from ..queries.groups import dn_graph_members, first_members, member_ids
+from ..results.listed_groups import ListedGroups, listed_groups
+from ..results.lookup import (
+    Component,
+    DNGraph,
+    Group,
+    SearchResult,
+    Vertex,
+    find,
+    find_component,
+    path_to_root,
+    rows_of,
+    sorted_table,
+)
 from ..results.result import Result
 from ..results.streaming import top_k
+from ..settings.declared_programs import LAMBDA
+
+
+@dataclass(frozen=True)
+class DrawnGroup:
+    """A group that the page can draw: a DN-graph, or any group of a program."""
+
+    group: Group
+    density: float | None
+    triangles: int | None = None
+    """Triangles, or butterflies, inside a DN-graph; None for a group of a program."""
+    track: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +100,8 @@ class LargestChildren:
 
 ORDERS = ("lambda", "vertices", "edges", "density", "triangles")
 """Orders of DN-graphs, largest first."""
+PROGRAM_ORDERS = ("vertices", "edges", "density")
+"""Orders of the groups of a program, largest first."""
 
 _CACHED_ROWS = 1_000_000
 """A hierarchy of at most this many components, 36 MB, stays in memory. A larger one is read for each query."""
@@ -83,14 +111,21 @@ class BadRequest(UsageError):
     """The request is wrong, whatever the result."""
 
 
+def kinds_of(result: Result) -> list[str]:
+    """The groups that a result has: those of λ ("lambda"), and the names of programs that found some."""
+    return [LAMBDA, *(record.name for record in result.manifest.programs if record.group_column is not None)]
+
+
 class Queries:
-    """Queries of a result with tables of dense groups. Several threads may use it at once.
+    """Queries of a result with tables of dense groups, and of one kind of its groups: one of `kinds_of`. Several
+    threads may use it at once.
 
     Raises UsageError for a result without these tables, and InputError for damage.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, groups: str = LAMBDA) -> None:
         self.result = result
+        self.groups = groups
         if not result.manifest.has_lambda:
             names = ",".join(record.name for record in result.manifest.programs)
             raise UsageError(
@@ -98,7 +133,17 @@ class Queries:
                 f"COLUMN, of and report show columns of programs; for groups run again with --programs lambda,{names}"
             )
         _ = result.hierarchy, result.dn_graphs, result.dn_graph_members  # raise at the start, not in a query
-        _ = result.vertices, result.edges
+        _ = result.vertices, result.edges, result.table(result.groups_table(groups))
+
+    @property
+    def of_lambda(self) -> bool:
+        """Whether the groups are those of λ."""
+        return self.groups == LAMBDA
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders of the list of groups; the first is the default."""
+        return ORDERS if self.of_lambda else PROGRAM_ORDERS
 
     @property
     def id_type(self) -> pa.DataType:
@@ -125,11 +170,25 @@ class Queries:
 
     def component(self, id: int) -> Component | None:
         """The component with that id, or None."""
-        return find(self.result, Component, id)
+        return find_component(self.result, self.groups, id)
 
     def path(self, id: int) -> list[Component]:
         """A component and its ancestors, innermost first; empty if there is no such component."""
-        return [] if self.component(id) is None else list(path_to_root(self.result, id))
+        return [] if self.component(id) is None else list(path_to_root(self.result, id, self.groups))
+
+    def innermost(self, vertex: Vertex) -> int | None:
+        """The id of the innermost group of a vertex, or None."""
+        if self.of_lambda:
+            return vertex.component
+        found: int | None = vertex.values[str(self.result.groups_record(self.groups).group_column)]
+        return found
+
+    def listed_group(self, vertex: Vertex) -> DrawnGroup | None:
+        """The group of the list that contains a vertex, or None."""
+        inner = self.innermost(vertex)
+        if not self.of_lambda:
+            inner = self._listed.of_vertices(pa.array([inner], pa.int64()))[0].as_py()
+        return None if inner is None else self.drawn_group(inner)
 
     def children(self, parents: Sequence[int] | None, most: int) -> dict[int | None, Children]:
         """Parent → its `most` largest children, for each of `parents` with children, in one pass over the hierarchy.
@@ -140,62 +199,112 @@ class Queries:
         where = field.is_null() if parents is None else field.isin(pa.array(parents, pa.int64()))
         largest = LargestChildren(most)
         with self.result.reading():
-            for batch in self._components.to_batches(columns=list(LargestChildren.COLUMNS), filter=where):
+            for batch in self._components.to_batches(columns=self._component_columns, filter=where):
                 largest.add(batch)
         return largest.by_parent(parents is None)
 
     @property
     def components(self) -> int:
         """Number of rows of the hierarchy."""
-        assert self.result.manifest.dense is not None
-        return self.result.manifest.dense.components
+        table = self.result.groups_table(self.groups)
+        return sum(own.rows for own in self.result.manifest.outputs if PurePosixPath(own.path).parent.name == table)
 
     @cached_property
     def _components(self) -> ds.Dataset:
-        table = self.result.hierarchy
+        table = self.result.table(self.result.groups_table(self.groups))
         return ds.InMemoryDataset(table.to_table()) if self.components <= _CACHED_ROWS else table
 
-    def dn_graph(self, id: int) -> DNGraph | None:
-        """The DN-graph with that id, or None."""
-        return find(self.result, DNGraph, id)
+    @property
+    def _component_columns(self) -> dict[str, pc.Expression]:
+        """The columns that LargestChildren needs. Tables of programs name the first one otherwise."""
+        names = self.result.table(self.result.groups_table(self.groups)).schema.names
+        return dict(zip(LargestChildren.COLUMNS, map(ds.field, names), strict=False))
 
-    def largest_dn_graphs(self, by: str, most: int) -> list[DNGraph]:
-        """The first `most` DN-graphs by one of ORDERS, largest first."""
+    @cached_property
+    def _listed(self) -> ListedGroups:
+        """The groups of a program that are listed."""
+        return listed_groups(self.result, self.groups)
+
+    @property
+    def count(self) -> int:
+        """Number of groups that are listed."""
+        if not self.of_lambda:
+            return len(self._listed.rows)
+        assert self.result.manifest.dense is not None
+        return self.result.manifest.dense.dn_graphs
+
+    def drawn_group(self, id: int) -> DrawnGroup | None:
+        """The DN-graph with that id, or the group of the program; None without one."""
+        if self.of_lambda:
+            found = find(self.result, DNGraph, id)
+            return None if found is None else _drawn(found)
+        component = self.component(id)
+        return None if component is None else self._drawn_of_program(component)
+
+    def _drawn_of_program(self, component: Component) -> DrawnGroup:
+        group = Group(**vars(component), dn_graph=False, groups=self.groups)
+        return DrawnGroup(group, group.density)
+
+    def largest(self, by: str, most: int) -> list[DrawnGroup]:
+        """The first `most` groups of the list by one of `orders`, largest first."""
+        if not self.of_lambda:
+            rows = self._listed.largest(by, most).select(["id", "k", "parent", "vertices", "edges"])
+            return [self._drawn_of_program(Component(*row.values())) for row in rows.to_pylist()]
         column = self.result.manifest.measure if by == "triangles" else by
-        return rows_of(DNGraph, top_k(self.result, column, most))
+        return [_drawn(found) for found in rows_of(DNGraph, top_k(self.result, column, most))]
 
-    def members(self, dn_graph: int, most: int) -> pa.Array:
-        """The ids of the first `most` stored vertices of a DN-graph, ascending."""
-        return dn_graph_members(self.result, dn_graph, most)
+    def members(self, group: Group, most: int) -> pa.Array:
+        """The ids of the first `most` vertices of a group, ascending; of a DN-graph the first that are stored."""
+        if group.dn_graph:
+            return dn_graph_members(self.result, group.component, min(most, group.vertices))
+        return member_ids(self.result, group).slice(0, most)
 
-    def edges_among(self, vertices: pa.Array, lam: int, most_rows: int, most_found: int) -> SearchResult:
-        """The ids and λ of the edges with λ = `lam` between `vertices`, from row groups that can hold such edges.
+    def some_members(self, groups: Sequence[Group], most: int) -> list[pa.Array]:
+        """The first `most` members of each of some groups of the list."""
+        if self.of_lambda:
+            return [self.members(group, most) for group in groups]
+        found = first_members(self.result, self._listed, [group.component for group in groups], most)
+        return [found[group.component] for group in groups]
 
-        Reads at most `most_rows` rows and returns at most `most_found` edges.
+    def edges_among(self, vertices: pa.Array, group: Group, most_rows: int, most_found: int) -> SearchResult:
+        """The ids and λ of the edges of a group between `vertices`, which are some of its vertices. For a DN-graph
+        these are edges of its λ.
+
+        Reads at most `most_rows` rows, of row groups that can hold such edges, and returns at most `most_found` edges.
         """
         source, target = (ds.field(name).isin(vertices) for name in self._columns[:2])
+        own = source & target & (ds.field("lambda") == group.k) if self.of_lambda else source & target
         edges = sorted_table(self.result, "edges")
-        groups = [group for group, _ in edges.near(vertices, lam)]
-        return edges.search(groups, source & target & (ds.field("lambda") == lam), self._columns, most_found, most_rows)
+        near = [part for part, _ in edges.near(vertices, group.k if self.of_lambda else 0)]
+        return edges.search(near, own, self._columns, most_found, most_rows)
 
-    def edges_around(self, vertices: pa.Array, lam: int, most_rows: int, most_found: int) -> SearchResult:
-        """The edges with λ < `lam` at `vertices`, which are vertices of a DN-graph of λ `lam`.
+    def edges_around(self, vertices: pa.Array, group: Group, most_rows: int, most_found: int) -> SearchResult:
+        """The edges at `vertices`, some of a group's, that are not edges of the group. For a DN-graph these are edges
+        of a smaller λ, also between two of its vertices.
 
         Edges are sorted by their smaller end, and have no index by the larger one. Row groups that can hold one of
         `vertices` as the smaller end are read first, then all others until `most_rows` rows are read.
         """
-        source, target = (ds.field(name).isin(vertices) for name in self._columns[:2])
+        source, target = (ds.field(name) for name in self._columns[:2])
+        if self.of_lambda:
+            outside = (source.isin(vertices) | target.isin(vertices)) & (ds.field("lambda") < group.k)
+        else:
+            members = vertices if len(vertices) == group.vertices else member_ids(self.result, group)
+            outside = (source.isin(vertices) & ~target.isin(members)) | (target.isin(vertices) & ~source.isin(members))
         edges = sorted_table(self.result, "edges")
-        near = dict.fromkeys(group for group, _ in edges.near(vertices))
-        groups = list(near | dict.fromkeys(edges.row_groups))
-        return edges.search(
-            groups, (source | target) & (ds.field("lambda") < lam), self._columns, most_found, most_rows
-        )
+        near = dict.fromkeys(part for part, _ in edges.near(vertices))
+        parts = list(near | dict.fromkeys(edges.row_groups))
+        return edges.search(parts, outside, self._columns, most_found, most_rows)
 
     @property
     def _columns(self) -> list[str]:
         named = self.result.manifest.input
         return [named.source_column, named.target_column, "lambda"]
+
+
+def _drawn(found: DNGraph) -> DrawnGroup:
+    group = Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
+    return DrawnGroup(group, found.density, found.triangles, found.track)
 
 
 MOST_MATCHES = 50

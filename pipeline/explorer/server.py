@@ -8,19 +8,21 @@ reads files and needs a thread, and there are few requests.
 The package holds the page's files and its two libraries. Other answers are JSON. Ids of vertices and components are
 strings in it, since JavaScript's integers end at 2^53. An error is `{"error": sentence}` with the status 400 (bad
 request), 403, 404 (not in the result), 405, 409 (another run has replaced the result) or 500 (the result cannot be
-read).
+read). Every request takes `groups`, which is "lambda" (the default) or the name of a program that found groups.
 
-    GET /api/result                     counts of the result, its name, the type of its ids
+    GET /api/result                     counts of the result, its name, the type of its ids, and its kinds of groups
     GET /api/hierarchy                  the connected components of the graph, largest first, and their descendants
         ?component=ID                   … or those of a component, with the `path` to it: see tree.branches
         &depth=1..24 &most=1..200       levels (default 1), children of each node (default 100)
     GET /api/vertex?id=ID               a vertex and its groups, innermost first (at most 1000; `larger` counts the
-                                        rest). If the vertex does not exist, `next` lists ids that follow
+                                        rest), and which of them is in the list of groups. If the vertex does not exist,
+                                        `next` lists ids that follow
     GET /api/search?text=TEXT           vertices with TEXT in their id or label, see search.search; `next` as above
-    GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles, with some members
-    GET /api/drawing?dn_graph=ID        see drawing.draw
-    GET /api/members?dn_graph=ID        the ids and labels of all members
-    GET /members.csv?dn_graph=ID        the members as a file, with all attributes
+    GET /api/largest?by=&most=1..200    the largest DN-graphs by lambda, vertices, edges, density or triangles, or the
+                                        listed groups of a program by vertices, edges or density; with some members
+    GET /api/drawing?group=ID           see drawing.draw
+    GET /api/members?group=ID           the ids and labels of all members
+    GET /members.csv?group=ID           the members as a file, with all attributes
 
 tree.tree describes the nodes of the hierarchy.
 

@@ -90,11 +90,10 @@ def top(
 
 
 def _top_groups(result: Result, by: str, count: int, program: str, level: int | None) -> pa.Table:
-    rows = listed_groups(result, program, level).rows
+    listed = listed_groups(result, program, level)
     if by not in ("size", "density"):
         raise UsageError(f"groups of {program} are ordered by size, density, not by {by!r}")
-    order = dict.fromkeys([_COLUMN[by], "vertices", "edges"])
-    return rows.sort_by([*((name, "descending") for name in order), ("id", "ascending")]).slice(0, count)
+    return listed.largest(_COLUMN[by], count)
 
 
 @naming_keywords()
@@ -432,7 +431,9 @@ def with_members(
     """
     labelled = label_column(result) is not None
     rows = list(rows)
-    known = {} if groups == LAMBDA else _first_members(result, listed_groups(result, groups, level), rows, most)
+    known: dict[int, pa.Array] = {}
+    if groups != LAMBDA:
+        known = first_members(result, listed_groups(result, groups, level), [row["id"] for row in rows], most)
     for row in rows:
         least = row["vertices"] if most is None else min(most, row["vertices"])
         ids = dn_graph_members(result, row["id"], least) if groups == LAMBDA else known[row["id"]]
@@ -442,12 +443,10 @@ def with_members(
         yield {**row, **more}
 
 
-def _first_members(
-    result: Result, listed: ListedGroups, rows: Sequence[Mapping[str, Any]], most: int | None
-) -> dict[int, pa.Array]:
-    """The first `most` members of the groups `rows`, or all, by the id of the group. Scans the vertices."""
+def first_members(result: Result, listed: ListedGroups, groups: Iterable[int], most: int | None) -> dict[int, pa.Array]:
+    """The first `most` members of the groups with these ids, or all, by the id of the group. Scans the vertices."""
     none = pa.array([], result.vertices.schema.field("id").type)
-    found = {row["id"]: none for row in rows}
+    found = dict.fromkeys(groups, none)
     for batch in listed.members(result):
         shown = batch.filter(pc.is_in(batch["group"], pa.array(found, pa.int64())))
         for id in pc.unique(shown["group"]).to_pylist():

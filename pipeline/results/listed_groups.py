@@ -40,6 +40,11 @@ class ListedGroups:
         at = np.minimum(np.searchsorted(self.inner, wanted), len(self.inner) - 1)
         return pa.array(self.of_inner[at], mask=self.inner[at] != wanted)
 
+    def largest(self, by: str, most: int) -> pa.Table:
+        """The first `most` rows by a column. Ties go to more vertices, more edges, the smaller id."""
+        order = [(name, "descending") for name in dict.fromkeys([by, "vertices", "edges"])]
+        return self.rows.sort_by([*order, ("id", "ascending")]).slice(0, most)
+
     def members(self, result: Result) -> Iterator[pa.RecordBatch]:
         """The members of all groups by ascending vertex id: id, and the id of the group in a column `group`."""
         with result.reading():

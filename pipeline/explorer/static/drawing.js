@@ -1,7 +1,7 @@
-// The drawing of a DN-graph by sigma.js. The server computes the positions.
+// The drawing of a group by sigma.js. The server computes the positions.
 
 import { Labels } from "./labels.js";
-import { byId, element, link, named, number, short, some, table } from "./page.js";
+import { byId, element, level, link, named, number, ofLambda, short, some, table } from "./page.js";
 import { background, colour, css, ink } from "./palette.js";
 
 const STEP = 0.08; // share of the drawing that an arrow key moves
@@ -27,8 +27,8 @@ export class Drawing {
   show(drawn, most, vertex) {
     Object.assign(this, { drawn, most });
     this.box.hidden = false;
-    const { members, vertices, dn_graph: group } = drawn;
-    const label = `Drawing of a DN-graph of λ ${number(group.lambda)}: ${some(members, "vertex", "vertices")} of it inside a circle`;
+    const { members, vertices, group } = drawn;
+    const label = `Drawing of a ${ofLambda ? "DN-graph" : "group"} of ${level(group.k)}: ${some(members, "vertex", "vertices")} of it inside a circle`;
     this.canvas.setAttribute("aria-label", `${label}, ${some(vertices.id.length - members, "neighbour")} around it`);
     byId("notices").replaceChildren(...drawn.notices.map((notice) => element("li", {}, notice)));
     this.near = undefined;
@@ -89,7 +89,7 @@ export class Drawing {
     return graph;
   }
 
-  /** Radius of a vertex of the DN-graph, in pixels. */
+  /** Radius of a vertex of the group, in pixels. */
   #size() {
     const narrow = Math.min(1, this.canvas.clientWidth / 600);
     return Math.min(Math.max((60 * narrow) / Math.sqrt(this.drawn.members), 2), 9 * narrow);
@@ -137,7 +137,8 @@ export class Drawing {
     }
     const { members, vertices } = this.drawn;
     const [id, lambda, edges] = [vertices.id[at], vertices.lambda[at], vertices.edges[at]];
-    const where = at < members ? `in the DN-graph, with ${some(edges, "edge")} inside it` : `outside the DN-graph, with ${some(edges, "edge")} to it of λ ${number(lambda)} or less`;
+    const group = ofLambda ? "DN-graph" : "group";
+    const where = at < members ? `in the ${group}, with ${some(edges, "edge")} inside it` : `outside the ${group}, with ${some(edges, "edge")} to it of λ ${number(lambda)} or less`;
     this.picked.replaceChildren("Vertex ", link("vertex", id, named(id, vertices.label[at])), `: ${where}.`);
   }
 

@@ -3,7 +3,7 @@
 import { Drawing } from "./drawing.js";
 import { Icicle, LEAST, isDNGraph } from "./icicle.js";
 import { members } from "./members.js";
-import { address, ask, byId, chosen, element, GRAPH, link, named, number, share, short, some, table, visible } from "./page.js";
+import { address, ask, byId, chosen, element, GRAPH, groups, level, link, named, number, ofLambda, share, short, some, table, visible } from "./page.js";
 import { legend, onTheme } from "./palette.js";
 
 const DEPTH = 16;
@@ -11,19 +11,28 @@ const BRANCHES = 8;
 const MOST_GROUPS = 12;
 
 let result;
-let densest; // the id of the DN-graph of the largest λ, if there is one
+let best; // the id of the group that the list begins with at first, if there is one
 let above = []; // the components that contain the top of the hierarchy's picture, outermost first
 let first = true; // whether the page has shown nothing yet
 let selection = 0; // counts selections; answers to an earlier selection are dropped
 
 const drawing = new Drawing();
 const icicle = new Icicle(byId("icicle"), byId("readout"), {
-  open: (node) => goTo(isDNGraph(node) ? "dn-graph" : "component", (node.children ? node : (node.to ?? node)).component),
+  open: (node) => goTo(kindOf(isDNGraph(node)), (node.children ? node : (node.to ?? node)).component),
   listed: () => byId("inside").querySelector("a, button")?.focus(),
   up: () => {
-    if (icicle.top.component !== null) above.length ? goTo("component", above.at(-1).component) : (location.hash = GRAPH);
+    const { component } = icicle.top;
+    if (component === null) return;
+    if (!ofLambda) goTo("component", component); // it is shown below the group around it
+    else above.length ? goTo("component", above.at(-1).component) : (location.hash = GRAPH);
   },
 });
+
+/** What the address calls a group. */
+const kindOf = (dnGraph) => (dnGraph ? "dn-graph" : "component");
+
+/** A group in words that link to it. */
+const groupLink = (component, k, dnGraph) => link(kindOf(dnGraph), component, dnGraph ? `DN-graph, ${level(k)}` : level(k));
 
 function goTo(kind, id) {
   location.hash = address(kind, id);
@@ -46,14 +55,14 @@ async function answer(question, parameters) {
 async function showHierarchy(component, marked) {
   const { path, node } = await answer("hierarchy", { depth: DEPTH, most: 100, ...(component === null ? {} : { component }) });
   above = path;
-  const steps = [element("a", { href: GRAPH }, "graph"), ...path.map((step) => link("component", step.component, `λ ${number(step.k)}`))];
+  const steps = [element("a", { href: GRAPH }, "graph"), ...path.map((step) => groupLink(step.component, step.k, false))];
   const shown = steps.length > 7 ? [...steps.slice(0, 2), "…", ...steps.slice(-4)] : steps;
-  const here = node.component === null ? [] : [element("span", { "aria-current": "true" }, `λ ${number(node.k)}`)];
+  const here = node.component === null ? [] : [element("span", { "aria-current": "true" }, level(node.k))];
   byId("path").replaceChildren(...[...(here.length ? shown : []), ...here].map((step) => element("li", {}, step)));
   icicle.show(node, result.lambda, marked);
   const { count, largest } = node.children;
   const rows = largest.map((child) => [
-    link(isDNGraph(child) ? "dn-graph" : "component", child.component, isDNGraph(child) ? `DN-graph, λ ${number(child.k)}` : `λ ${number(child.k)}`),
+    groupLink(child.component, child.k, isDNGraph(child)),
     number(child.vertices),
     number(child.edges),
   ]);
@@ -62,10 +71,18 @@ async function showHierarchy(component, marked) {
   return node;
 }
 
-/** Show a DN-graph in the hierarchy: mark its cell, or show the farthest ancestor below which it is wide enough to draw. */
+/**
+ * Show a group in the hierarchy. Of λ: mark its cell, or show the farthest ancestor below which it is wide enough to draw. Of a
+ * program: show it below the group around it, with the groups in it, or by itself if it is too narrow there.
+ */
 async function showInHierarchy(id) {
-  if (icicle.has(id)) return icicle.mark(id);
+  if (ofLambda && icicle.has(id)) return icicle.mark(id);
   const { path, node } = await answer("hierarchy", { component: id });
+  if (!ofLambda) {
+    await showHierarchy(path.at(-1)?.component ?? null, id);
+    if (!icicle.has(id)) await showHierarchy(id);
+    return;
+  }
   const least = 2 * LEAST / icicle.container.clientWidth;
   const far = path.slice(-BRANCHES).find((step) => node.edges / step.edges > least);
   for (const holder of [far, path.at(-1)]) {
@@ -83,32 +100,32 @@ function facts(pairs, ...more) {
   byId("facts").replaceChildren(list, ...more);
 }
 
-const ofDNGraph = (group) => [
-  ["λ", number(group.lambda)],
+const factsOf = (group) => [
+  [ofLambda ? "λ" : "highest level", number(group.k)],
   ["vertices", number(group.vertices)],
   ["edges", number(group.edges)],
   ["density", share(group.density)],
-  [result.measure, number(group.triangles)],
-  ["id", group.id],
+  ...(group.triangles === null ? [] : [[result.measure, number(group.triangles)]]),
+  ["id", group.component],
   ...(result.series && group.track !== null ? [["track over nights", group.track]] : []),
 ];
 
-async function showDNGraph(id, vertex) {
-  const drawn = await answer("drawing", { dn_graph: id });
+async function showGroup(id, vertex) {
+  const drawn = await answer("drawing", { group: id });
   return () => {
     if (vertex === undefined) {
-      title(`DN-graph of ${some(drawn.dn_graph.vertices, "vertex", "vertices")}`);
-      facts(ofDNGraph(drawn.dn_graph), ...members(drawn, say));
+      title(`${ofLambda ? "DN-graph" : "Group"} of ${some(drawn.group.vertices, "vertex", "vertices")}`);
+      facts(factsOf(drawn.group), ...members(drawn, say));
     }
     current(id);
     drawing.show(drawn, result.lambda, vertex);
   };
 }
 
-/** Mark the row of a DN-graph in the list. */
+/** Mark the row of a group in the list. */
 function current(id) {
   for (const row of byId("largest").querySelectorAll("tbody tr")) {
-    if (row.querySelector("a").getAttribute("href") === address("dn-graph", id)) row.setAttribute("aria-current", "true");
+    if (row.querySelector("a").getAttribute("href") === address(kindOf(ofLambda), id)) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
   }
 }
@@ -123,7 +140,7 @@ function showComponent(node) {
   clear();
   if (node.component === null) {
     title("The whole graph");
-    facts([["edges", number(result.edges)], ["vertices", number(result.vertices)], ["DN-graphs", number(result.dn_graphs)]]);
+    facts([["edges", number(result.edges)], ["vertices", number(result.vertices)], [ofLambda ? "DN-graphs" : "groups", number(result.groups)]]);
     return;
   }
   title(`A group of λ ${number(node.k)}`);
@@ -136,16 +153,18 @@ function showComponent(node) {
 async function showVertex(id) {
   const vertex = await answer("vertex", { id });
   const inner = vertex.groups[0];
-  const paint = vertex.dn_graph ? await showDNGraph(vertex.dn_graph.id, vertex.id) : clear;
-  if (vertex.dn_graph) await showInHierarchy(vertex.dn_graph.id);
+  const { listed } = vertex;
+  const paint = listed ? await showGroup(listed.component, vertex.id) : clear;
+  if (listed) await showInHierarchy(listed.component);
   else if (inner || !icicle.top) await showHierarchy(inner?.component ?? null);
   return () => {
     title(`Vertex ${named(vertex.id, vertex.label)}`);
-    const rows = vertex.groups.map((group, at) => {
-      const dn = at === 0 && vertex.dn_graph;
-      return [link(dn ? "dn-graph" : "component", group.component, dn ? `DN-graph, λ ${number(group.k)}` : `λ ${number(group.k)}`), number(group.vertices), number(group.edges)];
-    });
-    const groups = table("Its groups, innermost first", ["group", "vertices>", "edges>"], rows.slice(0, MOST_GROUPS));
+    const rows = vertex.groups.map((group) => [
+      groupLink(group.component, group.k, ofLambda && group.component === listed?.component),
+      number(group.vertices),
+      number(group.edges),
+    ]);
+    const around = table("Its groups, innermost first", ["group", "vertices>", "edges>"], rows.slice(0, MOST_GROUPS));
     const more = [];
     if (rows.length > MOST_GROUPS) {
       const rest = element("details", {}, element("summary", {}, `${number(rows.length - MOST_GROUPS + vertex.larger)} more groups`));
@@ -153,9 +172,10 @@ async function showVertex(id) {
       rest.append(table(`Further groups${left}`, ["group", "vertices>", "edges>"], rows.slice(MOST_GROUPS)));
       more.push(rest);
     }
-    const where = vertex.dn_graph ? [] : [element("p", {}, inner ? "It is in no DN-graph. Its innermost group contains denser groups without it." : "It has no edges and is in no group.")];
+    const none = ofLambda ? "It is in no DN-graph. Its innermost group contains denser groups without it." : "It is in none of the groups of the list.";
+    const where = listed ? [] : [element("p", {}, inner ? none : "It has no edges and is in no group.")];
     const own = [["λ", number(vertex.lambda)], ["degree", number(vertex.degree)], [result.measure, number(vertex.triangles)]];
-    facts([...own, ...Object.entries(vertex.values).map(([name, value]) => [name, value || "none"])], ...where, ...(rows.length ? [groups, ...more] : []));
+    facts([...own, ...Object.entries(vertex.values).map(([name, value]) => [name, value || "none"])], ...where, ...(rows.length ? [around, ...more] : []));
     paint();
   };
 }
@@ -184,8 +204,8 @@ async function search(text) {
     list.classList.add("long");
     const together = element("p", {});
     if (group) {
-      const name = `λ ${number(group.k)}: ${some(group.vertices, "vertex", "vertices")}, ${some(group.edges, "edge")}`;
-      together.append("The innermost group that contains all of them: ", link(group.dn_graph ? "dn-graph" : "component", group.component, name), ".");
+      const name = `${level(group.k)}: ${some(group.vertices, "vertex", "vertices")}, ${some(group.edges, "edge")}`;
+      together.append("The innermost group that contains all of them: ", link(kindOf(group.dn_graph), group.component, name), ".");
     } else if (group === null) together.append("No group contains all of them: no path of edges connects them.");
     byId("facts").replaceChildren(...(group === undefined ? [] : [together]), list);
   };
@@ -193,24 +213,29 @@ async function search(text) {
 
 async function showLargest() {
   const by = byId("by").value;
-  const { count, largest } = await ask("dn-graphs", { by, most: 50 });
+  const { count, largest } = await ask("largest", { by, most: 50 });
   if (by !== byId("by").value) return;
   const rows = largest.map((group) => {
     const some = group.members.ids.map((id, at) => short(group.members.labels[at] ?? id, 24)).join(", ");
-    const what = element("div", {}, link("dn-graph", group.id, `λ ${number(group.lambda)}`), ` · id ${group.id}`);
+    const what = element("div", {}, link(kindOf(ofLambda), group.component, level(group.k)), ` · id ${group.component}`);
     what.append(element("span", { class: "some" }, group.members.ids.length < group.vertices ? `${some}, …` : some));
-    return [what, number(group.vertices), number(group.edges), share(group.density), number(group.triangles)];
+    const sizes = [number(group.vertices), number(group.edges), share(group.density)];
+    return [what, ...sizes, ...(ofLambda ? [number(group.triangles)] : [])];
   });
-  const caption = count > rows.length ? `${number(rows.length)} of ${some(count, "DN-graph")}` : some(count, "DN-graph");
+  const all = some(count, ofLambda ? "DN-graph" : "group");
+  const caption = count > rows.length ? `${number(rows.length)} of ${all}` : all;
   byId("largest").dataset.by = by;
   byId("largest").replaceChildren(
     rows.length
-      ? table(caption, ["group and some members", "vertices>", "edges>", "density>", `${result.measure}>`], rows)
+      ? table(caption, ["group and some members", "vertices>", "edges>", "density>", ...(ofLambda ? [`${result.measure}>`] : [])], rows)
       : element("p", {}, `The graph has none: it has no ${result.measure}.${result.measure === "triangles" ? " Does each row link two kinds of things, such as people and films?" : ""}`),
   );
   const { kind, id } = chosen();
-  if (kind === "dn-graph") current(id);
+  if (isDrawn(kind)) current(id);
 }
+
+/** Whether an address selects a group with a drawing: a DN-graph, or any group of a program. */
+const isDrawn = (kind) => kind === "dn-graph" || (kind === "component" && !ofLambda);
 
 /** Move the focus to the selection if the focused element is gone, and scroll to the selection if it is out of sight. */
 function reveal(kind) {
@@ -219,13 +244,13 @@ function reveal(kind) {
   if (initial) return;
   if (document.activeElement === document.body) section.focus({ preventScroll: true });
   const { top } = section.getBoundingClientRect();
-  if (kind && kind !== "component" && kind !== "graph" && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
+  if ((isDrawn(kind) || kind === "vertex" || kind === "search") && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
 }
 
-/** Replace an address that selects nothing by that of the densest group, or of the graph if there is none. */
+/** Replace an address that selects nothing by that of the first group, or of the graph if there is none. */
 function selectDefault() {
   if (chosen().kind) return;
-  history.replaceState(null, "", densest === undefined ? GRAPH : address("dn-graph", densest));
+  history.replaceState(null, "", best === undefined ? GRAPH : address(kindOf(ofLambda), best));
 }
 
 /** Show what the address selects. */
@@ -234,10 +259,10 @@ async function show() {
   selectDefault();
   const { kind, id } = chosen();
   document.body.setAttribute("aria-busy", "true");
-  say(kind === "component" || kind === "graph" ? "" : kind === "search" ? "Searching …" : "Reading the result …");
+  say(kind === "graph" || (kind === "component" && ofLambda) ? "" : kind === "search" ? "Searching …" : "Reading the result …");
   try {
     let paint;
-    if (kind === "dn-graph") [paint] = await Promise.all([showDNGraph(id), showInHierarchy(id)]);
+    if (isDrawn(kind)) [paint] = await Promise.all([showGroup(id), showInHierarchy(id)]);
     else if (kind === "vertex") paint = await showVertex(id);
     else if (kind === "search") paint = await search(id);
     else {
@@ -269,23 +294,42 @@ function failed(kind, id, error) {
   say(error.message);
 }
 
+/** Fill the choices of groups and of the order. Without groups of programs there is no choice of groups. */
+function offer() {
+  const names = { lambda: "λ", triangles: result.measure };
+  const options = (values) => values.map((value) => element("option", { value }, names[value] ?? value));
+  byId("by").replaceChildren(...options(result.orders));
+  byId("kind").replaceChildren(...options(result.kinds));
+  byId("kind").value = groups;
+  byId("kinds").hidden = result.kinds.length < 2;
+  if (!ofLambda) byId("largest-title").textContent = `Groups of ${groups}`;
+}
+
+/** The page with other groups. A vertex or a search stays selected. */
+function choose(kind) {
+  const stays = ["vertex", "search"].includes(chosen().kind) ? location.hash : "";
+  location.assign(`${location.pathname}${kind === "lambda" ? "" : `?${new URLSearchParams({ groups: kind })}`}${stays}`);
+}
+
 async function begin() {
   try {
     result = await ask("result");
-    byId("by").querySelector("[value=triangles]").textContent = result.measure;
+    offer();
     document.title = `${visible(result.name)} · edgemill explorer`;
     byId("name").textContent = visible(result.name);
-    const { edges, vertices, dn_graphs: groups } = result;
-    byId("counts").textContent = `${some(vertices, "vertex", "vertices")}, ${some(edges, "edge")}, ${some(groups, "DN-graph")}, λ up to ${number(result.lambda)}`;
+    const { edges, vertices } = result;
+    const listed = some(result.groups, ofLambda ? "DN-graph" : "group");
+    byId("counts").textContent = `${some(vertices, "vertex", "vertices")}, ${some(edges, "edge")}, ${listed}, λ up to ${number(result.lambda)}`;
     legend(byId("legend"), result.lambda);
     if (result.labelled) byId("vertex").placeholder = "id or name, or a part";
-    densest = (await ask("dn-graphs", { by: "lambda", most: 1 })).largest[0]?.id;
+    best = (await ask("largest", { most: 1 })).largest[0]?.component;
     await showLargest();
   } catch (error) {
     say(error.message);
     return;
   }
   addEventListener("hashchange", show);
+  byId("kind").addEventListener("change", (event) => choose(event.target.value));
   byId("by").addEventListener("change", () => showLargest().catch((error) => say(error.message)));
   byId("search").addEventListener("submit", (event) => {
     event.preventDefault();

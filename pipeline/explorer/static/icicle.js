@@ -1,19 +1,19 @@
 // The hierarchy as an icicle plot: a component is above its children, as wide as its number of edges. Arrow keys move in it.
 
-import { element, number, some } from "./page.js";
+import { element, level, number, ofLambda, some } from "./page.js";
 import { colour, css, inkOn } from "./palette.js";
 
 const ROW = 26;
 export const LEAST = 4; // pixels; narrower components share one cell
 
-export const isDNGraph = (node) => node.k > 0 && node.children?.count === 0;
+export const isDNGraph = (node) => ofLambda && node.k > 0 && node.children?.count === 0;
 
 /** A component in words. */
 export function words(node) {
   if (node.component === null) return `The whole graph: ${some(node.edges, "edge")}`;
-  const steps = node.to ? `, one group up to λ ${number(node.to.k)}` : "";
-  const kind = isDNGraph(node) ? `DN-graph, λ ${number(node.k)}` : `λ ${number(node.k)} or more${steps}`;
-  const inside = node.children && !isDNGraph(node) ? `; ${some(node.children.count, "group")} in it` : "";
+  const steps = node.to ? `, one group up to ${level(node.to.k)}` : "";
+  const kind = isDNGraph(node) ? `DN-graph, ${level(node.k)}` : `${level(node.k)}${ofLambda ? " or more" : ""}${steps}`;
+  const inside = node.children && !isDNGraph(node) && (ofLambda || node.children.count) ? `; ${some(node.children.count, "group")} in it` : "";
   return `${kind}: ${some(node.vertices, "vertex", "vertices")}, ${some(node.edges, "edge")}${inside}`;
 }
 
@@ -75,7 +75,7 @@ export class Icicle {
   #place(node, parent, left, width, level, position, siblings) {
     const cell = { node, parent, level, below: [] };
     cell.element = this.#element(cell, words(node), left, width, position, siblings);
-    if (node.component !== null) {
+    if (node.component !== null && ofLambda) { // levels of programs have no colours: those of the page are of λ
       const rgb = colour(node.k, this.most);
       cell.element.style.background = css(rgb);
       cell.element.style.color = inkOn(rgb);
@@ -129,8 +129,9 @@ export class Icicle {
     if (node.component === null) return words(node);
     const mark = isDNGraph(node) ? "◆ " : "";
     const sizes = `${number(node.vertices)} v, ${number(node.edges)} e`;
+    if (width > 170) return `${mark}${level(node.k, node.to?.k)} · ${sizes}`;
     const range = node.to ? `${number(node.k)}–${number(node.to.k)}` : number(node.k);
-    return width > 170 ? `${mark}λ ${range} · ${sizes}` : `${mark}${width > 60 ? range : number(node.k)}`;
+    return `${mark}${width > 60 ? range : number(node.k)}`;
   }
 
   #add(cell) {

@@ -35,6 +35,13 @@ export function element(tag, attributes = {}, ...children) {
 /** A vertex in words: its label and id, or its id. */
 export const named = (id, label) => (label === null || label === undefined || label === id ? id : `${label} (${id})`);
 
+/** The groups that the page shows: "lambda", or the name of a program. Another choice is another address. */
+export const groups = new URLSearchParams(location.search).get("groups") ?? "lambda";
+export const ofLambda = groups === "lambda";
+
+/** A level of the hierarchy in words; `to`: the last of several levels. */
+export const level = (k, to = k) => `${ofLambda ? "λ" : "level"} ${number(k)}${to === k ? "" : `–${number(to)}`}`;
+
 const KINDS = ["component", "dn-graph", "vertex", "search"];
 export const GRAPH = "#graph";
 
@@ -80,7 +87,7 @@ export function table(caption, headings, rows) {
 export async function ask(question, parameters = {}) {
   let response;
   try {
-    response = await fetch(`api/${question}?${new URLSearchParams(parameters)}`);
+    response = await fetch(`api/${question}?${new URLSearchParams({ groups, ...parameters })}`);
   } catch {
     throw new Error("edgemill explore does not answer. Is it still running?");
   }

@@ -12,6 +12,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.explorer.server import ExplorerServer
+from known_graphs import FACEBOOK
 from serving import serving
 
 
@@ -24,6 +25,14 @@ def made(client: Client, tmp_path: Path) -> Callable[..., Result]:
         return mine(rows, tmp_path / "out", client=client, device="cpu")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def with_programs(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The ego-Facebook graph with communities and groups of cores."""
+    programs = ("lambda", "leiden", "core_groups")
+    out = tmp_path_factory.mktemp("programs") / "out"
+    return mine(FACEBOOK, out, client=client, device="cpu", programs=programs)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_the_page_names_the_result(served: ExplorerServer, facebook: Result) -> 
     said = answer(served, "result")
     assert facebook.manifest.dense is not None
     assert (said["name"], said["edges"], said["lambda"], said["id_type"]) == ("out", 88_234, 95, "int64")
-    assert (said["dn_graphs"], said["components"]) == (7, len(rows(facebook.hierarchy)))
+    assert (said["groups"], said["components"]) == (7, len(rows(facebook.hierarchy)))
 
 
 def test_a_result_named_by_a_dot(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_a_vertex_and_its_groups(served: ExplorerServer, facebook: Result) -> No
             path.append(str(at))
             at = components[at]["parent"]
         assert [group["component"] for group in said["groups"]] == path
-        inner = said["dn_graph"] and int(said["dn_graph"]["id"])
+        inner = said["listed"] and int(said["listed"]["component"])
         assert inner == (row["component"] if row["component"] in groups else None)
 
 
@@ -134,38 +134,38 @@ def test_an_unknown_vertex_has_ids_that_follow(served: ExplorerServer) -> None:
 def test_the_largest_dn_graphs(served: ExplorerServer, facebook: Result, by: str) -> None:
     expected = rows(facebook.dn_graphs)
     expected.sort(key=lambda row: (-row[by], -row["lambda"], -row["vertices"], -row["edges"], row["id"]))
-    said = answer(served, "dn-graphs", by=by, most=4)
+    said = answer(served, "largest", by=by, most=4)
     assert said["count"] == 7
-    assert [group["id"] for group in said["largest"]] == [str(row["id"]) for row in expected[:4]]
-    assert said["largest"][0][by] == expected[0][by]
+    assert [group["component"] for group in said["largest"]] == [str(row["id"]) for row in expected[:4]]
+    assert said["largest"][0]["k" if by == "lambda" else by] == expected[0][by]
 
 
 def test_the_list_has_some_members_of_each(served: ExplorerServer, facebook: Result) -> None:
     of: dict[str, set[str]] = {}
     for row in rows(facebook.dn_graph_members):
         of.setdefault(str(row["dn_graph"]), set()).add(str(row["vertex"]))
-    for group in answer(served, "dn-graphs")["largest"]:
+    for group in answer(served, "largest")["largest"]:
         some = group["members"]
         assert len(some["ids"]) == len(set(some["ids"])) == 6
-        assert {*some["ids"]} < of[group["id"]]
+        assert {*some["ids"]} < of[group["component"]]
         assert some["labels"] == [None] * 6
 
 
 def test_members_to_copy_and_as_a_file(
     served: ExplorerServer, facebook: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    best = answer(served, "dn-graphs")["largest"][0]["id"]
+    best = answer(served, "largest")["largest"][0]["component"]
     expected = sorted(row["vertex"] for row in rows(facebook.dn_graph_members) if row["dn_graph"] == int(best))
-    said = answer(served, "members", dn_graph=best)
+    said = answer(served, "members", group=best)
     assert (said["count"], said["ids"]) == (139, [str(id) for id in expected])
-    response, content = get(served, f"/members.csv?dn_graph={best}")
+    response, content = get(served, f"/members.csv?group={best}")
     assert (response.status, response.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
     assert response.headers["Content-Disposition"] == f'attachment; filename="members-{best}.csv"'
     table = pyarrow.csv.read_csv(pa.py_buffer(content))
     assert sorted(table["id"].to_pylist()) == expected
     assert sum(table["degree_inside"].to_pylist()) == 2 * 8987
     monkeypatch.setattr(api, "MOST_MEMBERS", 138)
-    response, content = get(served, f"/members.csv?dn_graph={best}")
+    response, content = get(served, f"/members.csv?group={best}")
     assert (response.status, b"edgemill members" in content) == (400, True)
 
 
@@ -218,8 +218,8 @@ def test_the_group_of_several_ids(named: ExplorerServer) -> None:
         ("3", "Berg", True),
         ("1", "Ada Berg", True),
     ]
-    (dense,) = answer(named, "dn-graphs")["largest"]
-    assert (together["group"]["component"], together["group"]["dn_graph"]) == (dense["id"], True)
+    (dense,) = answer(named, "largest")["largest"]
+    assert (together["group"]["component"], together["group"]["dn_graph"]) == (dense["component"], True)
     whole = answer(named, "search", text="1,15")["group"]
     assert (whole["k"], whole["vertices"], whole["dn_graph"]) == (0, 5, False)
     for text in ("1,", "1,99", "1,zzz", "3,3"):
@@ -228,12 +228,12 @@ def test_the_group_of_several_ids(named: ExplorerServer) -> None:
 
 def test_labels_are_shown(named: ExplorerServer) -> None:
     assert answer(named, "result")["labelled"] is True
-    (group,) = answer(named, "dn-graphs")["largest"]
+    (group,) = answer(named, "largest")["largest"]
     assert group["members"]["labels"] == ["Ada Berg", "Bela Bergmann", "Berg", "Chen"]
-    vertices = answer(named, "drawing", dn_graph=group["id"])["vertices"]
+    vertices = answer(named, "drawing", group=group["component"])["vertices"]
     assert dict(zip(vertices["id"], vertices["label"], strict=True)) == {str(id): name for id, name in NAMES.items()}
     assert answer(named, "vertex", id=3)["label"] == "Berg"
-    lines = get(named, f"/members.csv?dn_graph={group['id']}")[1].decode().splitlines()
+    lines = get(named, f"/members.csv?group={group['component']}")[1].decode().splitlines()
     assert lines[0] == "id,degree_inside,degree,triangles,lambda,name,town"
     assert lines[1].startswith("1,3,3,")
     assert lines[1].endswith(',"Ada Berg","Oslo, Norway"')
@@ -252,5 +252,5 @@ def test_uuids_are_shown_as_they_are_written(tmp_path: Path) -> None:
         (found,) = answer(served, "search", text=str(ids[1]))["found"]
         assert (found["id"], found["whole"]) == (str(ids[1]), True)
         assert answer(served, "vertex", id=str(ids[2]))["id"] == str(ids[2])
-        (group,) = answer(served, "dn-graphs")["largest"]
+        (group,) = answer(served, "largest")["largest"]
         assert group["members"]["ids"] == [str(id) for id in ids]

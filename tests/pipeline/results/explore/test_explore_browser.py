@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import pytest
 from distributed import Client
 
 import runs
-from chromium import Page, chromium, page
-from edgemill.pipeline import mine
+from chromium import Navigated, Page, chromium, page
+from edgemill.pipeline import Result, mine
 from edgemill.pipeline.explorer import api
 from known_graphs import FACEBOOK
 from made import made
@@ -55,6 +56,15 @@ def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def opened(tab: Page, address: str) -> None:
     tab.open(address)
     tab.until(IDLE)
+
+
+def until_replaced(tab: Page, condition: str) -> None:
+    """Wait until an expression is true in the page that replaces this one."""
+    while True:
+        try:
+            return tab.until(condition)
+        except Navigated:  # it was evaluated in the previous page
+            continue
 
 
 def text(tab: Page, selector: str) -> str:
@@ -276,6 +286,55 @@ def test_vertices_are_found_by_a_part_of_their_name(tab: Page, tmp_path: Path) -
         opened(tab, f"{served.address}#search=chen")  # a single match is shown itself
         tab.until(f"document.querySelector('#chosen-title').innerText === 'Vertex Chen (3)' && {DRAWN}")
         assert tab.run("location.hash") == "#vertex=3"
+
+
+def test_the_groups_of_programs(tab: Page, with_programs: Result) -> None:
+    chosen = "document.querySelector('#chosen-title').innerText"
+    choose = "kind.value = 'leiden', kind.dispatchEvent(new Event('change'))"
+    with serving(with_programs) as served:
+        opened(tab, f"{served.address}#vertex=107")
+        tab.until(DRAWN)
+        assert tab.run("[...kind.options].map(option => option.text)") == ["λ", "leiden", "core_groups"]
+        with suppress(Navigated):
+            tab.run(choose)
+        until_replaced(tab, "location.search === '?groups=leiden' && document.readyState === 'complete'")
+        tab.until(DRAWN)
+        assert text(tab, "#largest-title") == "Groups of leiden"
+        assert text(tab, "#chosen-title") == "Vertex 107"  # it stays selected
+        assert text(tab, "#facts tbody tr:nth-child(4)").split() == ["level", "3", "392", "6,828"]
+        assert "392 vertices of it" in tab.run("canvas.getAttribute('aria-label')")
+        assert tab.run("[...by.options].map(option => option.text)") == ["vertices", "edges", "density"]
+        assert tab.run("document.querySelectorAll('#largest tbody tr').length") == 15
+        tab.run("document.querySelector('#largest tbody a').click()")
+        tab.until(f"{chosen} === 'Group of 548 vertices' && {DRAWN}")
+        assert tab.run("document.querySelectorAll('#largest tr[aria-current]').length") == 1
+        assert text(tab, "#readout") == "level 2: 548 vertices, 5,356 edges; 2 groups in it"
+        csv = tab.run("fetch(document.querySelector('#csv').href).then(answer => answer.text())")
+        assert len(csv.splitlines()) == 549
+        tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
+        tab.press("ArrowDown")
+        inner = focus(tab)
+        tab.press("Enter")
+        tab.until(f"{chosen} !== 'Group of 548 vertices' && {DRAWN}")
+        assert text(tab, "#readout") == inner
+        assert text(tab, "#icicle [role=treeitem]").startswith("level 2 · 548 v")  # below the group around it
+        tab.press("Escape")
+        tab.until(f"{chosen} === 'Group of 548 vertices' && {DRAWN}")
+        assert text(tab, "#icicle [role=treeitem]").startswith("level 0 · 4,039 v")
+        opened(tab, f"{served.address}?groups=core_groups#search=1912,107")
+        assert text(tab, "#facts p a") == "level 70: 470 vertices, 28,738 edges"
+        tab.run("document.querySelector('#facts p a').click()")
+        tab.until(f"{chosen} === 'Group of 470 vertices' && {DRAWN}")
+        opened(tab, f"{served.address}?groups=core_groups#vertex=0")
+        assert "It is in none of the groups of the list." in text(tab, "#facts")
+
+
+def test_a_result_without_groups_of_programs_shows_no_choice(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    assert tab.run("kinds.hidden && kind.offsetParent === null")
+    tab.open(f"{facebook}?groups=leiden")
+    tab.until("document.querySelector('#status').innerText === 'groups is one of lambda'")
+    tab.errors.clear()  # the browser logs the refusal
 
 
 def test_members_are_copied_and_saved(tab: Page, facebook: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import runs
-from edgemill.pipeline import Result
+from edgemill.pipeline import Result, find_dn_graph
 from edgemill.pipeline.explorer import drawing, tree
 from edgemill.pipeline.explorer.queries import ORDERS, Queries
 from edgemill.pipeline.explorer.server import ExplorerServer
@@ -43,7 +43,7 @@ def test_a_drawing_is_the_dn_graph_and_its_neighbours(
     lam = {frozenset(map(str, pair)): value for pair, value in runs.column(facebook, "lambda").items()}
     for group in rows(facebook.dn_graphs):
         members = {str(row["vertex"]) for row in rows(facebook.dn_graph_members) if row["dn_graph"] == group["id"]}
-        said = answer(served, "drawing", dn_graph=group["id"])
+        said = answer(served, "drawing", group=group["id"])
         own, others = drawn_edges(said)
         assert set(said["vertices"]["id"][: said["members"]]) == members
         assert len(own) == group["edges"]
@@ -68,17 +68,18 @@ def test_ties_of_dn_graphs(tmp_path: Path) -> None:
     for by in ORDERS:
         groups.sort(key=lambda row: (-row[by], -row["lambda"], -row["vertices"], row["id"]))
         for most in (1, 3, 9):
-            found = Queries(result).largest_dn_graphs(by, most)
-            assert [group.id for group in found] == [row["id"] for row in groups[:most]], by
+            found = Queries(result).largest(by, most)
+            assert [drawn.group.component for drawn in found] == [row["id"] for row in groups[:most]], by
 
 
 def test_members_are_ascending_whatever_the_files(facebook: Result) -> None:
     result = Result(facebook.path)
-    (group, *_) = rows(result.dn_graphs)
-    known = Queries(result).members(group["id"], 10**6)
+    (row, *_) = rows(result.dn_graphs)
+    group = find_dn_graph(result, row["id"])
+    known = Queries(result).members(group, 10**6)
     whole = result.dn_graph_members.to_table()
     vars(result)["dn_graph_members"] = ds.dataset(whole.take(pa.array(range(len(whole))[::-1])))
-    assert Queries(result).members(group["id"], 10**6) == known
+    assert Queries(result).members(group, 10**6) == known
 
 
 def test_the_largest_of_a_level_are_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +105,15 @@ def test_the_neighbours_with_most_edges_then_of_the_largest_lambda(
     monkeypatch.setattr(drawing, "MOST_NEIGHBOURS", 3)
     monkeypatch.setattr(drawing, "MOST_BETWEEN", 1)
     with serving(made_of(tmp_path / "out", levels)) as served:
-        (group,) = answer(served, "dn-graphs")["largest"]
-        said = answer(served, "drawing", dn_graph=group["id"])
+        (group,) = answer(served, "largest")["largest"]
+        said = answer(served, "drawing", group=group["component"])
     assert said["vertices"]["id"] == ["1", "2", "3", "4", "12", "10", "11"]
     assert said["vertices"]["lambda"] == [5] * 4 + [2, 1, 4]
     _, others = drawn_edges(said)
     assert others.keys() & {frozenset("13"), frozenset("24")} == {frozenset("24")}
     assert said["notices"] == [
         "3 of 4 neighbours are drawn: those with the most edges to it.",
-        "6 of 7 edges outside the DN-graph are drawn: those of the largest λ.",
+        "6 of 7 edges outside the group are drawn: those of the largest λ.",
     ]
 
 
@@ -131,7 +132,7 @@ def test_few_of_many_members_are_read(
     monkeypatch.setattr(drawing, "MOST_MEMBERS", 30)
     (group, *_) = sorted(rows(facebook.dn_graphs), key=lambda row: -row["vertices"])
     members = sorted(row["vertex"] for row in rows(facebook.dn_graph_members) if row["dn_graph"] == group["id"])
-    said = answer(served, "drawing", dn_graph=group["id"])
+    said = answer(served, "drawing", group=group["id"])
     assert said["members"] == 5
     assert {int(id) for id in said["vertices"]["id"][:5]} <= {*members[:30]}
 
@@ -143,7 +144,7 @@ def test_limits_of_the_drawing_have_notices(
     caps = {"VERTICES": 50, "EDGES": 100, "NEIGHBOURS": 9, "TIES": 3, "BETWEEN": 5}
     for name, most in caps.items():
         monkeypatch.setattr(drawing, f"MOST_{name}", most)
-    said = answer(served, "drawing", dn_graph=group["id"])
+    said = answer(served, "drawing", group=group["id"])
     own, others = drawn_edges(said)
     assert (said["members"], len(own), len(said["vertices"]["id"])) == (50, 100, 59)
     assert len(others) <= 9 * 3 + 5
@@ -155,8 +156,8 @@ def test_limits_of_the_drawing_have_notices(
     assert "139 vertices are too many for one drawing. It shows 50 of them, around vertex" in text
     assert re.search(r"100 of its [\d,]+ edges are drawn", text)
     assert re.search(r"9 of [\d,]+ neighbours are drawn", text)
-    assert re.search(r"edges outside the DN-graph are drawn", text)
-    assert answer(served, "drawing", dn_graph=group["id"]) == said
+    assert re.search(r"edges outside the group are drawn", text)
+    assert answer(served, "drawing", group=group["id"]) == said
 
 
 def test_searches_read_a_bounded_number_of_rows(
@@ -164,14 +165,14 @@ def test_searches_read_a_bounded_number_of_rows(
 ) -> None:
     (group, *_) = sorted(rows(facebook.dn_graphs), key=lambda row: -row["vertices"])
     monkeypatch.setattr(drawing, "MOST_ROWS", 20_000)
-    said = answer(served, "drawing", dn_graph=group["id"])
+    said = answer(served, "drawing", group=group["id"])
     assert any(re.match(r"Only (1\d|20),\d{3} of 88,234 edges were searched", text) for text in said["notices"])
     monkeypatch.setattr(drawing, "MOST_ROWS", 1)
-    said = answer(served, "drawing", dn_graph=group["id"])
+    said = answer(served, "drawing", group=group["id"])
     assert said["own_edges"] < group["edges"]
     assert any(
         re.match(r"Only [\d,]+ of its edges were read, from 500 of 88,234 rows", text) for text in said["notices"]
     )
     monkeypatch.undo()
     monkeypatch.setattr(drawing, "MOST_FOUND", 1_000)
-    assert answer(served, "drawing", dn_graph=group["id"])["own_edges"] == 1_000
+    assert answer(served, "drawing", group=group["id"])["own_edges"] == 1_000

@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import InputError, Result, mine
+from edgemill.pipeline import InputError, Result, find_dn_graph, mine
 from edgemill.pipeline.explorer.queries import Queries
-from edgemill.pipeline.results.lookup import sorted_table
+from edgemill.pipeline.results.lookup import Group, sorted_table
 from edgemill.tasks.storage.folders import Folder
 from serving import answer, ask, serving
 
@@ -51,7 +51,7 @@ def test_one_vertex_and_one_dn_graph_read_the_row_groups_that_can_hold_them(face
     vertex = queries.vertex(pa.scalar(2345))
     assert vertex is not None
     assert vertex.id == 2345
-    assert len(queries.members(group["id"], 10**6)) == group["vertices"]
+    assert len(queries.members(find_dn_graph(result, group["id"]), 10**6)) == group["vertices"]
     with pytest.raises(InputError, match="damaged"):
         queries.vertex(pa.scalar(1))
 
@@ -61,9 +61,10 @@ def test_edges_among_a_few_vertices_read_few_row_groups(facebook: Result, tmp_pa
     source, target, lam = (result.edges.to_table()[name].to_pylist() for name in ("src", "dst", "lambda"))
     at = len(source) // 2
     wanted = pa.array(sorted([source[at], target[at]]))
-    (found,) = Queries(result).edges_among(wanted, lam[at], 10**9, 10**9).table.to_pylist()
+    group = Group(0, lam[at], None, 2, 1, dn_graph=True)
+    (found,) = Queries(result).edges_among(wanted, group, 10**9, 10**9).table.to_pylist()
     assert list(found.values()) == [source[at], target[at], lam[at]]
-    assert Queries(result).edges_among(wanted, lam[at], 10**9, 10**9).rows < 0.1 * len(source)
+    assert Queries(result).edges_among(wanted, group, 10**9, 10**9).rows < 0.1 * len(source)
 
 
 def test_damage_is_reported_and_not_shown(facebook: Result, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +75,7 @@ def test_damage_is_reported_and_not_shown(facebook: Result, tmp_path: Path, capf
         assert status == 500
         assert said["error"]
         assert "Traceback" not in capfd.readouterr().err
-        assert answer(served, "dn-graphs")["count"] == 7
+        assert answer(served, "largest")["count"] == 7
 
 
 def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Result, tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
         assert ask(served, "vertex", id=1)[0] == 200  # a copy of the same result
         shutil.rmtree(out)
         mine(pa.table({"src": [1, 2, 1], "dst": [2, 3, 3]}), out, report=False)
-        for question in ("result", "dn-graphs", "hierarchy"):
+        for question in ("result", "largest", "hierarchy"):
             status, said = ask(served, question)
             assert status == 409 and re.match("another run .*replaced this result", said["error"])
 

@@ -190,17 +190,17 @@ def test_paths_of_requests_are_not_file_paths(served: ExplorerServer, path: str)
         "vertex?id=%FF",
         "vertex?id=" + "9" * 5000,
         "vertex?id=1;DROP",
-        "dn-graphs?by=id",
-        "dn-graphs?by=__class__",
-        "dn-graphs?most=0",
+        "largest?by=id",
+        "largest?by=__class__",
+        "largest?most=0",
         "drawing",
-        "drawing?dn_graph=x",
+        "drawing?group=x",
         "search",
         "search?text=",
         "search?text=%20",
         "search?text=" + "x" * 201,
         "members",
-        "members?dn_graph=1.5",
+        "members?group=1.5",
         "result?x=1",
     ],
 )
@@ -212,10 +212,10 @@ def test_bad_requests_get_a_message(served: ExplorerServer, question: str) -> No
 
 def test_not_found(served: ExplorerServer) -> None:
     assert ask(served, "hierarchy", component=-1)[0] == 404
-    assert ask(served, "drawing", dn_graph=-1)[0] == 404
-    assert ask(served, "drawing", dn_graph=2**63 - 1)[0] == 404
-    assert ask(served, "members", dn_graph=-1)[0] == 404
-    assert get(served, "/members.csv?dn_graph=-1")[0].status == 404
+    assert ask(served, "drawing", group=-1)[0] == 404
+    assert ask(served, "drawing", group=2**63 - 1)[0] == 404
+    assert ask(served, "members", group=-1)[0] == 404
+    assert get(served, "/members.csv?group=-1")[0].status == 404
 
 
 def test_static_files_are_served_from_the_package(served: ExplorerServer) -> None:
@@ -259,7 +259,7 @@ def test_hostile_ids_are_unchanged(made: Callable[..., Result]) -> None:
         for id in HOSTILE:
             said = answer(served, "vertex", id=id)
             assert (said["id"], said["lambda"]) == (id, 3)
-        said = answer(served, "drawing", dn_graph=said["dn_graph"]["id"])
+        said = answer(served, "drawing", group=said["listed"]["component"])
         assert sorted(said["vertices"]["id"]) == sorted(HOSTILE)
         status, said = ask(served, "vertex", id="a")
         assert (status, said["next"][0]) == (404, "a=b&c#d")
@@ -272,11 +272,11 @@ def test_results_without_dense_groups_are_shown_empty(
     made: Callable[..., Result], pairs: list[tuple[int, int]]
 ) -> None:
     with serving(made(pairs)) as served:
-        assert answer(served, "dn-graphs") == {"count": 0, "largest": []}
+        assert answer(served, "largest") == {"count": 0, "largest": []}
         assert answer(served, "hierarchy")["node"]["children"]["count"] == len({b for a, b in pairs if a != b} and [1])
         if pairs:
             said = answer(served, "vertex", id=1)
-            assert (said["dn_graph"], len(said["groups"])) == (None, int(pairs[0] == (1, 2)))
+            assert (said["listed"], len(said["groups"])) == (None, int(pairs[0] == (1, 2)))
 
 
 def test_an_object_store(facebook: Result) -> None:
@@ -285,10 +285,10 @@ def test_an_object_store(facebook: Result) -> None:
     try:
         with serving(Result("memory://explored/out")) as served:
             assert answer(served, "result")["name"] == "out"
-            (best, *_) = answer(served, "dn-graphs")["largest"]
-            assert answer(served, "drawing", dn_graph=best["id"])["members"] == best["vertices"]
+            (best, *_) = answer(served, "largest")["largest"]
+            assert answer(served, "drawing", group=best["component"])["members"] == best["vertices"]
             del best["members"]
-            assert answer(served, "vertex", id=1912)["dn_graph"] == best
+            assert answer(served, "vertex", id=1912)["listed"] == best
             assert answer(served, "hierarchy", depth=3)["node"]["children"]["count"] == 1
         with serving(Result("memory://explored/out")) as served:
             store.rm("/explored/out/vertices", recursive=True)
