@@ -1,4 +1,5 @@
-"""Tracks: numbers that DN-graphs keep from one night of a series to the next, found bucket by bucket. In order:
+"""Tracks: numbers that DN-graphs, and the listed groups of programs, keep from one night of a series to the next, found
+bucket by bucket. In order:
 
     every bucket   inherit_tracks       without an earlier result nothing is inherited
     exchange 1     send_shapes          buckets → one task: number_shapes
@@ -14,7 +15,8 @@ For the counts of changes since the night before:
 
 DN-graphs are rows of the hierarchy, ascending by id. The one task gets the number of DN-graphs of each λ, vertices and
 edges per bucket, not the DN-graphs: most of them have one of a few small sizes. DN-graphs get new tracks in the order
-of λ, vertices and edges, the largest first, then of the id.
+of λ, vertices and edges, the largest first, then of the id. All this holds for the listed groups of a program, with k
+in place of λ, and tracks of their own.
 
 The rules of changes are those of `edgemill diff`:
 
@@ -30,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +41,8 @@ import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from ..kernels.runtime.sizes import SizedArrays
-from .dense import BucketGroups
-from .dense.merge import HierarchyRows, component_ids
+from .dense.listing import Homes
+from .dense.merge import HierarchyRows
 from .errors import InputError
 from .ids import identity, order
 from .ids.id_types import from_internal
@@ -49,6 +52,26 @@ from .messages import Bundle, bundle
 from .storage.folders import Folder
 
 
+class GroupsOfBucket(Protocol):
+    """The groups of one bucket that get tracks: BucketGroups with DN-graphs, or BucketListing of a program."""
+
+    @property
+    def bucket(self) -> int:
+        """The number of the bucket."""
+
+    @property
+    def listed(self) -> HierarchyRows:
+        """The groups whose least vertex is in the bucket."""
+
+    @property
+    def innermost(self) -> NDArray[np.int64]:
+        """[vertices] id of the group of each vertex, if it is a member of one."""
+
+    @property
+    def is_member(self) -> NDArray[np.bool_]:
+        """[vertices] whether each is in such a group."""
+
+
 @dataclass(frozen=True)
 class EarlierResult:
     """The files of an earlier result that tracks are read from. Picklable."""
@@ -56,26 +79,36 @@ class EarlierResult:
     place: Folder
     vertices: tuple[str, ...]
     """Files of its table of vertices, relative to its folder, in order."""
-    dn_graphs: tuple[str, ...]
-    """Files of its table of DN-graphs."""
+    groups: tuple[str, ...]
+    """Files of its table of DN-graphs, or of groups of a program."""
+    count: int
+    """Number of its groups that have tracks."""
+    column: str = "component"
+    """The column of vertices with the innermost group of each."""
+    homes: Homes | None = None
+    """Leads from innermost groups of a program to those that have tracks; None for DN-graphs."""
 
     def rows_of_vertices(self, first: pa.Scalar, last: pa.Scalar) -> pa.Table:
-        """Id and component of its vertices with ids from `first` to `last`, without those in no component.
+        """Id and group of its vertices with ids from `first` to `last`, without those in no group. The group need not
+        have a track.
 
         Raises InputError if a file is damaged; StoreLost or UsageError if the store cannot be read.
         """
-        inside = (pc.field("id") >= first) & (pc.field("id") <= last) & pc.field("component").is_valid()
-        return self._rows(self.vertices, ["id", "component"], inside)
+        inside = (pc.field("id") >= first) & (pc.field("id") <= last) & pc.field(self.column).is_valid()
+        rows = self._rows(self.vertices, ["id", self.column], inside).rename_columns(["id", "group"])
+        if self.homes is None:
+            return rows
+        return rows.set_column(1, "group", pa.array(self.homes.of(rows["group"].to_numpy())))
 
-    def rows_of_dn_graphs(self, ids: pa.Array) -> pa.Table:
-        """id, vertices and track of its DN-graphs with these ids, ascending. Raises as `rows_of_vertices` does."""
+    def rows_of_groups(self, ids: pa.Array) -> pa.Table:
+        """id, vertices and track of its groups with these ids and a track, ascending. Raises as `rows_of_vertices`."""
         ends = pc.min_max(ids)
         inside = (pc.field("id") >= ends["min"]) & (pc.field("id") <= ends["max"]) & pc.field("id").isin(ids)
-        return self._rows(self.dn_graphs, ["id", "vertices", "track"], inside).sort_by("id")
+        return self._rows(self.groups, ["id", "vertices", "track"], inside & pc.field("track").is_valid()).sort_by("id")
 
     def tracks_among(self, tracks: pa.Array) -> pa.Array:
-        """Those of `tracks` that its DN-graphs have. Raises as `rows_of_vertices` does."""
-        column = self._rows(self.dn_graphs, ["track"], pc.field("track").isin(tracks))["track"]
+        """Those of `tracks` that its groups have. Raises as `rows_of_vertices` does."""
+        column = self._rows(self.groups, ["track"], pc.field("track").isin(tracks))["track"]
         return pa.concat_arrays(column.chunks) if column.num_chunks else tracks[:0]
 
     def _rows(self, files: tuple[str, ...], columns: list[str], wanted: pc.Expression) -> pa.Table:
@@ -139,7 +172,7 @@ class MatchedPairs(SizedArrays):
         return 3 * self.common > self.vertices + graphs.vertices[self.graph]
 
 
-def members_of(ids: BucketIds, groups: BucketGroups, id_type: pa.DataType) -> tuple[pa.Array, Int]:
+def members_of(ids: BucketIds, groups: GroupsOfBucket, id_type: pa.DataType) -> tuple[pa.Array, Int]:
     """The ids of a bucket's vertices that are in DN-graphs, ascending, and the DN-graph of each."""
     members = np.flatnonzero(groups.is_member)
     names = from_internal(identity.take(identity.to_host(ids.ids), members), id_type)
@@ -148,18 +181,14 @@ def members_of(ids: BucketIds, groups: BucketGroups, id_type: pa.DataType) -> tu
 
 def send_overlaps(
     ids: BucketIds,
-    groups: BucketGroups,
+    groups: GroupsOfBucket,
     id_type: pa.DataType,
-    starts: Int,
-    highest: int,
+    firsts: Int,
     earlier: EarlierResult,
 ) -> Bundle[Overlaps]:
-    """Bucket of vertices → buckets of DN-graphs: how many vertices each pair has in common.
-
-    `starts` [buckets + 1] are the first dense numbers of buckets, `highest` is the largest λ. Raises as
-    `EarlierResult` does.
+    """Bucket of vertices → buckets of DN-graphs: how many vertices each pair has in common. `firsts` as for
+    `overlaps_of`. Raises as `EarlierResult` does.
     """
-    firsts = component_ids(starts, np.zeros(1, np.int32), highest)
     return overlaps_of(groups.bucket, *members_of(ids, groups, id_type), firsts, earlier)
 
 
@@ -173,7 +202,7 @@ def overlaps_of(bucket: int, vertices: pa.Array, graph: Int, firsts: Int, earlie
     rows = earlier.rows_of_vertices(vertices[0], vertices[-1])
     at = pc.index_in(rows["id"], value_set=vertices)
     known = at.is_valid()
-    old = rows["component"].filter(known).to_numpy()
+    old = rows["group"].filter(known).to_numpy()
     new = graph[at.drop_null().to_numpy()]
     pairs = _summed(Overlaps(old, new, np.ones(len(old), np.int64)))
     cuts = np.searchsorted(pairs.new, firsts)
@@ -188,7 +217,7 @@ def match(graphs: HierarchyRows, earlier: EarlierResult, parts: Mapping[int, Ove
     pairs = _summed(Overlaps(*map(np.concatenate, columns))) if parts else Overlaps(none, none, none)
     if not len(pairs):
         return MatchedPairs(none.astype(np.intp), none, none, none, none)
-    rows = earlier.rows_of_dn_graphs(pa.array(np.unique(pairs.old)))
+    rows = earlier.rows_of_groups(pa.array(np.unique(pairs.old)))
     known = rows["id"].to_numpy()
     at = np.minimum(np.searchsorted(known, pairs.old), max(len(known) - 1, 0))
     is_graph = known[at] == pairs.old if len(known) else np.zeros(len(pairs), np.bool_)

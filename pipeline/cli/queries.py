@@ -32,7 +32,7 @@ _format = click.option(
 
 
 _track = click.option(
-    "--track", type=int, metavar="N", help="The DN-graph with this track, which it keeps from night to night."
+    "--track", type=int, metavar="N", help="The group with this track, which it keeps from night to night."
 )
 
 
@@ -81,8 +81,8 @@ def members(
 
     Each member of the group ID of the result OUT comes with its number of edges inside the group, its number of all
     edges, and its λ. ID is the id of a DN-graph (edgemill top) or of a component of the hierarchy (edgemill of).
-    --track N selects a DN-graph instead. Members are sorted by their number of edges inside the group, then by id.
-    Vertex attributes are shown too.
+    --track N selects a DN-graph, or a group of --groups, instead. Members are sorted by their number of edges inside
+    the group, then by id. Vertex attributes are shown too.
     """
     from ..messages.terminal import print_whole
     from ..queries.attributes import json_rows_of
@@ -93,8 +93,6 @@ def members(
 
     if (group_id is None) == (track is None):
         raise click.UsageError("name one group: its ID or --track N")
-    if track is not None and groups != "lambda":
-        raise click.UsageError("--track is that of a DN-graph: leave out --groups")
     if output is not None and as_json:
         raise click.UsageError("--json prints to standard output: leave out --output or --json")
     if output is None and (form is not None or overwrite):
@@ -103,7 +101,7 @@ def members(
     if form == "graphml":
         raise click.UsageError("members are a table: write .parquet or .csv, or use edgemill subgraph for GraphML")
     result = Result(out)
-    group = find_track(result, track) if track is not None else find_group(result, group_id or 0, groups)
+    group = find_group(result, group_id or 0, groups) if track is None else find_track(result, track, groups)
     if output is not None or as_json:
         found = members_of(result, group, limit)
         if as_json:
@@ -154,13 +152,13 @@ def subgraph(
 
     if [dn_graph, component, track].count(None) != 2:
         raise click.UsageError("name one group: --dn-graph ID, --component ID or --track N")
-    if groups != "lambda" and component is None:
-        raise click.UsageError("--groups needs --component ID: DN-graphs and tracks are of lambda")
+    if groups != "lambda" and dn_graph is not None:
+        raise click.UsageError("--groups needs --component ID or --track N: DN-graphs are of lambda")
     form = form or format_of(output)
     _refuse_terminal(output, form)
     result = Result(out)
     if track is not None:
-        group = find_track(result, track)
+        group = find_track(result, track, groups)
     elif dn_graph is not None:
         group = find_dn_graph(result, dn_graph)
     else:
@@ -311,8 +309,8 @@ def top(
     shown, output = {None: 3, _NO_VALUE: 10}.get(members, members), console()
     found = with_members(result, rows, shown, groups, level) if shown else rows
     fits = members is None and output.is_terminal
-    own = dn_graphs_table(found, result.in_series, fits) if groups == "lambda" else listed_groups_table(found, fits)
-    print_whole(output, own)
+    table = dn_graphs_table if groups == "lambda" else listed_groups_table
+    print_whole(output, table(found, result.in_series, fits))
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})

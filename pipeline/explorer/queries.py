@@ -8,7 +8,7 @@ the members of a group take a scan of the vertices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -35,6 +35,7 @@ from ..results.lookup import (
     find_component,
     path_to_root,
     rows_of,
+    sorted_groups,
     sorted_table,
 )
 from ..results.result import Result
@@ -47,7 +48,7 @@ class DrawnGroup:
     """A group that the page can draw: a DN-graph, or any group of a program."""
 
     group: Group
-    density: float | None
+    density: float
     triangles: int | None = None
     """Triangles, or butterflies, inside a DN-graph; None for a group of a program."""
     track: int | None = None
@@ -238,18 +239,18 @@ class Queries:
         if self.of_lambda:
             found = find(self.result, DNGraph, id)
             return None if found is None else _drawn(found)
-        component = self.component(id)
-        return None if component is None else self._drawn_of_program(component)
+        row = sorted_groups(self.result, self.groups).row(id)
+        return None if row is None else self._drawn_of_program(row)
 
-    def _drawn_of_program(self, component: Component) -> DrawnGroup:
-        group = Group(**vars(component), dn_graph=False, groups=self.groups)
-        return DrawnGroup(group, group.density)
+    def _drawn_of_program(self, row: Mapping[str, Any]) -> DrawnGroup:
+        id, k, parent, vertices, edges = (row[name] for name in ("id", "k", "parent", "vertices", "edges"))
+        group = Group(id, k, parent, vertices, edges, dn_graph=False, groups=self.groups)
+        return DrawnGroup(group, row["density"], track=row.get("track"))
 
     def largest(self, by: str, most: int) -> list[DrawnGroup]:
         """The first `most` groups of the list by one of `orders`, largest first."""
         if not self.of_lambda:
-            rows = self._listed.largest(by, most).select(["id", "k", "parent", "vertices", "edges"])
-            return [self._drawn_of_program(Component(*row.values())) for row in rows.to_pylist()]
+            return [self._drawn_of_program(row) for row in self._listed.largest(by, most).to_pylist()]
         column = self.result.manifest.measure if by == "triangles" else by
         return [_drawn(found) for found in rows_of(DNGraph, top_k(self.result, column, most))]
 

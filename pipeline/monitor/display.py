@@ -62,6 +62,8 @@ class RunSummary:
                 self.removed.append(str(event["place"]))
             case "not_removed":
                 self.not_removed[str(event["place"])] = str(event["reason"])
+            case "followed" if "program" in event:
+                pass  # the report and the log tell of groups of programs
             case name if name in _EVENTS:
                 self._events[name] = event
 
@@ -107,8 +109,9 @@ class RunSummary:
         """Failures and gaps that left the result complete."""
         warnings = []
         if (event := self._events.get("tracks_new")) is not None:
+            groups = f"groups of {event['program']}" if "program" in event else "DN-graphs"
             warnings.append(
-                f"all DN-graphs get new tracks, since those of {event['before']} cannot be continued: {event['reason']}"
+                f"all {groups} get new tracks, since those of {event['before']} cannot be continued: {event['reason']}"
             )
         if (event := self._events.get("outdated")) is not None:
             warnings.append(f"the result is kept, but {event['reason']}: to make it again, run with --overwrite")

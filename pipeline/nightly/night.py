@@ -20,9 +20,10 @@ from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.pointer import pointer_target, refuse_non_pointer, set_pointer
 from ..events import Events
 from ..messages.exits import message
-from ..output.manifest import EarlierRecord, Manifest, is_result
+from ..output.manifest import EarlierRecord, Manifest, TracksRecord, is_result
 from ..results.result import Result
 from ..results.series import PreviousResult, Series, night_before
+from ..settings.declared_programs import LAMBDA
 from ..settings.models import NightlySettings, Settings
 
 _TRIES = 5
@@ -147,10 +148,16 @@ def follows(manifest: Manifest, before: PreviousResult, run: str) -> bool:
     An earlier day than the one that it follows is no reason to make it again: the latter was removed since. Nor is
     anything for a result without tracks.
     """
-    if manifest.tracks is None:
-        return True
-    then = manifest.tracks.previous or manifest.tracks.refused
-    return then is not None and (then.run == run or bool(before.day and then.day > before.day))
+    return stale_tracks(manifest, before, run) is None
+
+
+def stale_tracks(manifest: Manifest, before: PreviousResult, run: str) -> TracksRecord | None:
+    """The first tracks of a result, of DN-graphs or of a program, that do not follow, as `follows` says."""
+    for tracks in manifest.every_tracks:
+        then = tracks.previous or tracks.refused
+        if then is None or not (then.run == run or (before.day and then.day > before.day)):
+            return tracks
+    return None
 
 
 def refuse_other_ids(before: PreviousResult | None, settings: NightlySettings, id_type: str, measure: Measure) -> None:
@@ -207,60 +214,67 @@ class Lineage:
     """The result of the previous night if its tracks cannot be continued."""
 
 
-def lineage_of(night: Night | None, id_type: pa.DataType, events: Events) -> Lineage:
-    """The earlier results from which a run with ids of this type can continue tracks.
+def lineage_of(night: Night | None, id_type: pa.DataType, events: Events, groups: str = LAMBDA) -> Lineage:
+    """The earlier results from which a run with ids of this type can continue tracks of `groups`: DN-graphs, or those
+    of a program.
 
     If the result of the previous night cannot be read or has other ids, the event `tracks_new` says why. Raises
-    StoreLost if a store does not answer: repeating the run is better than new tracks for all DN-graphs.
+    StoreLost if a store does not answer: repeating the run is better than new tracks for all groups.
     """
     if night is None:
         return Lineage()
     earlier, ids = night.previous(), type_name(id_type)
-    before = None if earlier is None else _usable(earlier.place, ids, events)
+    before = None if earlier is None else _usable(earlier.place, ids, events, groups)
     return Lineage(
-        night.series.next_track(),
+        night.series.next_track(groups),
         before,
         "" if earlier is None else earlier.day,
-        _usable(night.place, ids, None) if night.has_result() else None,
+        _usable(night.place, ids, None, groups) if night.has_result() else None,
         _refused(earlier) if earlier is not None and before is None else None,
     )
 
 
-def lineage_from(place: Folder, id_type: pa.DataType, events: Events) -> Lineage:
+def lineage_from(place: Folder, id_type: pa.DataType, events: Events, groups: str = LAMBDA) -> Lineage:
     """As `lineage_of`, for a result outside of a series that starts from the result in `place`."""
-    before = _usable(place, type_name(id_type), events)
-    if before is None or before.manifest.tracks is None:
+    before = _usable(place, type_name(id_type), events, groups)
+    tracks = None if before is None else before.manifest.tracks_of(groups)
+    if before is None or tracks is None:
         return Lineage(refused=_refused(PreviousResult("", place)))
     day = str(before.manifest.settings.get("nightly", {}).get("date") or "")
-    return Lineage(before.manifest.tracks.next, before, day)
+    return Lineage(tracks.next, before, day)
 
 
 def _refused(earlier: PreviousResult) -> EarlierRecord:
     return EarlierRecord(day=earlier.day, path=str(earlier.place), run=earlier.run)
 
 
-def _usable(place: Folder, id_type: str, events: Events | None) -> Result | None:
-    """The result in the folder, if its tracks can be continued; else None, and the event `tracks_new` says why."""
+def _usable(place: Folder, id_type: str, events: Events | None, groups: str) -> Result | None:
+    """The result in the folder, if its tracks can be continued; else None, and the event `tracks_new` says why, unless
+    the result lacks the program.
+    """
     try:
         result = Result(place)
-        why = _difference(result, id_type)
+        if groups != LAMBDA and result.manifest.tracks_of(groups) is None:
+            return None
+        why = _difference(result, id_type, groups)
         if not why:
-            _ = result.vertices, result.dn_graphs  # finds damaged footers now
+            # Finds damaged footers now.
+            _ = result.vertices, result.dn_graphs if groups == LAMBDA else result.table(result.groups_table(groups))
             return result
     except StoreLost:
         raise
     except EdgemillError as error:
         why = message(error)
     if events is not None:
-        events.emit("tracks_new", before=str(place), reason=why)
+        events.emit("tracks_new", before=str(place), reason=why, **({} if groups == LAMBDA else {"program": groups}))
     return None
 
 
-def _difference(old: Result, id_type: str) -> str:
+def _difference(old: Result, id_type: str, groups: str) -> str:
     manifest = old.manifest
-    if not manifest.exact:
+    if groups == LAMBDA and not manifest.exact:
         return "it did not converge" if manifest.has_lambda else "it has no λ"
-    if manifest.tracks is None:
+    if groups == LAMBDA and manifest.tracks is None:
         return "it was made by a release without tracks"
     if not are_same(manifest.input.id_type, id_type):
         return f"its ids are {manifest.input.id_type}, but the ids of this run are {id_type}"

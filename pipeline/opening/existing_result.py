@@ -24,7 +24,7 @@ from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
 from ..inputs.frame_input import VERTICES
 from ..messages.exits import message
-from ..nightly.night import follows
+from ..nightly.night import stale_tracks
 from ..output.checkpoint_files import checkpoint_place, clear_earlier, clear_files
 from ..output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from ..output.staging import Staging
@@ -68,9 +68,10 @@ def outdated_by(call: Call) -> str | None:
     The tracks of its groups and the changes that it reports depend on the result before it. λ does not.
     """
     before, manifest = call.before, Result(folder_at(call.staging.out)).manifest
-    if before is None or follows(manifest, before, before.run) or manifest.tracks is None:
+    stale = None if before is None else stale_tracks(manifest, before, before.run)
+    if before is None or stale is None:
         return None
-    then = manifest.tracks.previous or manifest.tracks.refused
+    then = stale.previous or stale.refused
     if then is None or (before.day and then.day != before.day):
         return f"its tracks and changes are not those since {before}, whose result was made later"
     return f"its tracks and changes are those since run {then.run or 'unknown'} of {before}, which has been replaced"

@@ -34,6 +34,7 @@ from ...tasks.storage.folders import Folder, folder_at
 from ...tasks.storage.own_files import NOT_A_FILE, plain_name, plain_path
 from ...tasks.tables import table_title
 from ..messages.wording import in_json
+from ..settings.declared_programs import LAMBDA
 from ..settings.setting_names import naming_keywords
 
 Int64: TypeAlias = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -116,6 +117,33 @@ class StageRecord(Record):
     seconds: float
 
 
+class EarlierRecord(Record):
+    """The result of an earlier night."""
+
+    day: str
+    path: str
+    run: str
+
+
+class TracksRecord(Record):
+    """How tracks were assigned to groups: DN-graphs, or the listed groups of a program. Their number is continued +
+    again + new.
+    """
+
+    previous: EarlierRecord | None
+    """The result of the night before, whose tracks were continued; null if all tracks are new."""
+    continued: int
+    """Groups with a track of the night before."""
+    again: int
+    """Groups with a track that began in an earlier result of the same night."""
+    new: int
+    """Groups with a new track."""
+    next: int
+    """A number above all tracks of this result and of earlier results of its series."""
+    refused: EarlierRecord | None = None
+    """The result of the night before if its tracks could not be continued."""
+
+
 class ProgramRecord(Record):
     """How a vertex program ran."""
 
@@ -161,6 +189,10 @@ class ProgramRecord(Record):
     """Its column with the innermost group of each vertex; the table of groups has this name with an s."""
     group_level: int | None = None
     """The level of groups that are listed by default; null for the innermost."""
+    tracks: TracksRecord | None = None
+    """How tracks were assigned to the groups that are listed; null if it finds none, and in results of earlier
+    releases.
+    """
 
     @property
     def has_distances(self) -> bool:
@@ -468,31 +500,6 @@ class DenseRecord(Record):
     """Vertices in a DN-graph."""
 
 
-class EarlierRecord(Record):
-    """The result of an earlier night."""
-
-    day: str
-    path: str
-    run: str
-
-
-class TracksRecord(Record):
-    """How tracks were assigned to DN-graphs; dn_graphs = continued + again + new."""
-
-    previous: EarlierRecord | None
-    """The result of the night before, whose tracks were continued; null if all tracks are new."""
-    continued: int
-    """DN-graphs with a track of the night before."""
-    again: int
-    """DN-graphs with a track that began in an earlier result of the same night."""
-    new: int
-    """DN-graphs with a new track."""
-    next: int
-    """A number above all tracks of this result and of earlier results of its series."""
-    refused: EarlierRecord | None = None
-    """The result of the night before if its tracks could not be continued."""
-
-
 class UpdateRecord(Record):
     """From which result, by which changes, and how a result was brought up to date."""
 
@@ -630,6 +637,17 @@ class Manifest(RunManifest):
     tracks: TracksRecord | None = None
     """Null without exact λ, and in results of earlier releases."""
 
+    def tracks_of(self, groups: str) -> TracksRecord | None:
+        """How tracks were assigned to DN-graphs ("lambda"), or to groups of a program."""
+        if groups == LAMBDA:
+            return self.tracks
+        return next((program.tracks for program in self.programs if program.name == groups), None)
+
+    @property
+    def every_tracks(self) -> list[TracksRecord]:
+        """The records of tracks of DN-graphs and of all programs."""
+        return [own for own in (self.tracks, *(program.tracks for program in self.programs)) if own is not None]
+
     @property
     def has_lambda(self) -> bool:
         """Whether the run computed λ, or intervals that contain it."""
@@ -762,12 +780,18 @@ def run_of(folder: Folder) -> str | None:
     return run if isinstance(run, str) else None
 
 
-def next_track(folder: Folder) -> int:
+def next_track(folder: Folder, groups: str = LAMBDA) -> int:
     """A number above all tracks of the result in `folder` and of earlier results of its series; 1 if it has no tracks.
+    `groups` are DN-graphs, or those of a program by its name.
 
     Raises UsageError if the manifest cannot be read, StoreLost if a store does not answer.
     """
-    tracks = _any_version(folder).get("tracks")
+    holder = _any_version(folder)
+    if groups != LAMBDA:
+        programs = holder.get("programs")
+        known = [own for own in programs if isinstance(own, dict)] if isinstance(programs, list) else []
+        holder = next((own for own in known if own.get("name") == groups), {})
+    tracks = holder.get("tracks")
     number = tracks.get("next") if isinstance(tracks, dict) else None
     return number if isinstance(number, int) and 0 < number < _MOST_TRACKS else 1
 

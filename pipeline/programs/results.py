@@ -12,7 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
@@ -112,17 +114,26 @@ def add_groups(
     return added
 
 
-def publish_groups(engine: TaskEngine, tables: Mapping[str, Sequence[Future]], how: TableOptions) -> list[OutputFile]:
-    """Write tables of groups, a file for each bucket. `tables` by name: [buckets] NamedColumns with groups."""
-    tasks = [(how, table, b, own) for table, named in tables.items() for b, own in enumerate(named)]
+def publish_groups(
+    engine: TaskEngine,
+    tables: Mapping[str, Sequence[Future]],
+    tracks: Mapping[str, Sequence[Future]],
+    how: TableOptions,
+) -> list[OutputFile]:
+    """Write tables of groups, a file for each bucket. By their names, `tables` are [buckets] NamedColumns with groups,
+    and `tracks` [buckets] int64 tracks of these, -1 without one.
+    """
+    tasks = [(how, table, b, own, tracks[table][b]) for table, named in tables.items() for b, own in enumerate(named)]
     written = engine.map("write-groups", _write_groups, tasks)
     engine.wait(written)
     return engine.gather(written)
 
 
-def _write_groups(how: TableOptions, table: str, bucket: int, named: NamedColumns) -> OutputFile:
+def _write_groups(
+    how: TableOptions, table: str, bucket: int, named: NamedColumns, tracks: NDArray[np.int64]
+) -> OutputFile:
     assert named.groups is not None
-    return write_groups_of_program(how, table, bucket, named.groups)
+    return write_groups_of_program(how, table, bucket, named.groups, tracks)
 
 
 def columns_of_edges(columns: Sequence[Sequence[ProgramColumn]], named: Sequence[NamedColumns]) -> list[TableColumn]:

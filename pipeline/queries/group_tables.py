@@ -44,17 +44,22 @@ def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False, fits: 
     return table
 
 
-def listed_groups_table(rows: Iterable[dict[str, Any]], fits: bool = False) -> Table:
-    """Rows of groups of a program, which may have `members` and `labels` of `with_members`. `fits` as for
+def listed_groups_table(rows: Iterable[dict[str, Any]], tracks: bool = False, fits: bool = False) -> Table:
+    """Rows of groups of a program, which may have `members` and `labels` of `with_members`. `tracks` and `fits` as for
     `dn_graphs_table`.
     """
     rows = list(rows)
-    names = any("members" in row for row in rows)
-    table = grid("component>", "k>", "vertices>", "edges>", "density>", "parent>", *(["members"] if names else []))
+    names, tracks = any("members" in row for row in rows), tracks and all("track" in row for row in rows)
+    table = grid(
+        *("component>", "k>", "vertices>", "edges>", "density>", "parent>"),
+        *(["track>"] if tracks else []),
+        *(["members"] if names else []),
+    )
     for row in rows:
         sizes = (f"{row[name]:,}" for name in ("k", "vertices", "edges"))
         members = [IdList(_names(row), row["vertices"]) if fits else Text(_all_names(row))] if names else []
-        table.add_row(str(row["id"]), *sizes, f"{row['density']:.4f}", _component(row["parent"]), *members)
+        own = [_component(row["track"])] if tracks else []
+        table.add_row(str(row["id"]), *sizes, f"{row['density']:.4f}", _component(row["parent"]), *own, *members)
     return table
 
 

@@ -58,8 +58,8 @@ def top(
     `Result.vertices`; or, by a column of edges such as "jaccard", the first edges: their ids and the value.
 
     With `groups`, the name of a program that finds some, the first `count` of its groups by vertices ("size", the
-    default) or density: id, k, vertices, edges, density, parent. They are those at `level`, by default communities for
-    "leiden", and for "core_groups" those that contain no smaller group.
+    default) or density: id, k, vertices, edges, density, parent, track. They are those at `level`, by default
+    communities for "leiden", and for "core_groups" those that contain no smaller group.
 
     `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
     queries, open a Result once.
@@ -457,23 +457,27 @@ def first_members(result: Result, listed: ListedGroups, groups: Iterable[int], m
 
 
 @naming_keywords()
-def find_track(result: ResultOrPath, track: SupportsIndex) -> Group:
-    """The DN-graph with this track, the number that it keeps over a series of nights. Scans the table of DN-graphs.
+def find_track(result: ResultOrPath, track: SupportsIndex, groups: str = LAMBDA) -> Group:
+    """The DN-graph with this track, the number that it keeps over a series of nights; or the listed group of a program.
+    Scans the table of these groups.
 
-    Raises UsageError if there is none, if the result has no DN-graphs, or if it was made by a release without tracks;
+    Raises UsageError if there is none, if the result has no such groups, or if it was made by a release without tracks;
     InputError if it is damaged.
     """
-    found, number = open_result(result), plain_id(track, "a track")
-    if "track" not in found.dn_graphs.schema.names:
+    found, number, of_lambda = open_result(result), plain_id(track, "a track"), groups == LAMBDA
+    table = found.dn_graphs if of_lambda else found.table(found.groups_table(groups))
+    if "track" not in table.schema.names:
         raise UsageError(f"{found.place} was made by a release without tracks: edgemill diff matches its groups")
-    columns = ["id", "lambda", "parent", "vertices", "edges"]
+    columns = ["id", "lambda" if of_lambda else "k", "parent", "vertices", "edges"]
     with found.reading():
-        batches = stream(found.dn_graphs, [*columns, "track"], pc.field("track") == number)
+        batches = stream(table, [*columns, "track"], pc.field("track") == number)
         rows = [row for batch in batches for row in batch.to_pylist()]
     if not rows:
+        what = "DN-graph" if of_lambda else f"group of {groups}"
         raise UsageError(
-            f"no DN-graph has track {number} in {found.place}: the track ended before that night or began after it"
+            f"no {what} has track {number} in {found.place}: the track ended before that night or began after it"
         )
     (row,) = rows
-    own = row["id"], row["lambda"], row["parent"], row["vertices"], row["edges"]
-    return Group(*own, dn_graph=True, two_sided=found.manifest.input.two_sided)
+    id, k, parent, vertices, edges = (row[name] for name in columns)
+    two_sided = found.manifest.input.two_sided
+    return Group(id, k, parent, vertices, edges, dn_graph=of_lambda, groups=groups, two_sided=two_sided)

@@ -8,6 +8,7 @@ from typing import Any
 from ..output.manifest import Counts, ProgramRecord
 from ..queries.attributes import labels_of
 from ..queries.program_columns import ColumnSummary, facts_text, range_text, row_name, summaries, value_text
+from ..results.listed_groups import listed_groups
 from ..results.lookup import DNGraph
 from ..results.result import Result
 from .charts import bars, curves, icicle, marks
@@ -194,18 +195,48 @@ def programs(result: Result) -> list[Section]:
     """One section for each program. Raises InputError for damage."""
     columns = summaries(result, MOST_ROWS)
     return [
-        _section(at, record, [column for column in columns if column.program == record.name], result.manifest.counts)
+        _section(
+            at,
+            record,
+            [column for column in columns if column.program == record.name],
+            result.manifest.counts,
+            _tracked_groups(result, record),
+        )
         for at, record in enumerate(result.manifest.programs)
     ]
 
 
-def _section(at: int, record: ProgramRecord, columns: list[ColumnSummary], counts: Counts) -> Section:
+def _tracked_groups(result: Result, record: ProgramRecord) -> list[Table]:
+    """The largest groups of a program with their tracks, in a series of nights."""
+    if record.tracks is None or not result.in_series:
+        return []
+    listed = listed_groups(result, record.name)
+    rows = [
+        (
+            number(row["track"]),
+            number(row["k"]),
+            number(row["vertices"]),
+            f"{row['density']:.3f}",
+            number(row["edges"]),
+            str(row["id"]),
+        )
+        for row in listed.largest("vertices", MOST_GROUPS).to_pylist()
+    ]
+    count = counted(len(listed.rows), "group")
+    note = "A group keeps its track from night to night while most of its members stay. Its id can change."
+    header = ("track>", "level>", "vertices>", "density>", "edges>", "id>")
+    return [Table(f"Largest of {count}, with their tracks", header, rows, note)] if rows else []
+
+
+def _section(
+    at: int, record: ProgramRecord, columns: list[ColumnSummary], counts: Counts, tracked: list[Table]
+) -> Section:
     ended = "" if record.converged else " A limit ended it before it had converged."
     text = [f"{counted(record.supersteps, 'superstep')} in {duration(record.seconds)}.{ended}"]
     text += [f"{clipped(column.name)}: {column.meaning}" for column in columns if column.meaning]
     text += [f"{clipped(facts_text(record.facts))}."] * bool(record.facts)
     text += [f"{clipped(column.constant)}." for column in columns if column.constant]
-    tables = [
+    tables = tracked + [
         table
         for column in columns
         if not column.constant

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from ...tasks.dense.listing import Homes, homes_of
+from ...tasks.dense.merge import HierarchyRows
 from .result import Result
 from .streaming import stream
 
 COLUMNS = ("id", "k", "vertices", "edges", "density", "parent")
+"""Columns of listed groups; `track` follows if the result has tracks."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,16 @@ class ListedGroups:
     """Disjoint groups of a program, in memory with the ids of all groups."""
 
     rows: pa.Table
-    """The groups with COLUMNS of their table, by ascending id."""
+    """The groups with COLUMNS of their table, and `track` if it has one, by ascending id."""
     column: str
     """The column of vertices with the innermost group of each."""
-    inner: NDArray[np.int64]
-    """Ids of the groups inside them, and of themselves, ascending."""
-    of_inner: NDArray[np.int64]
-    """The id of the listed group that contains each."""
+    homes: Homes
+    """The listed group around each group inside them."""
 
     def of_vertices(self, innermost: pa.Array) -> pa.Array:
         """The listed group of each vertex, by its innermost group; null for a vertex in none."""
-        if not len(self.inner):
-            return pa.nulls(len(innermost), pa.int64())
-        wanted = pc.fill_null(innermost, -1).to_numpy(zero_copy_only=False)
-        at = np.minimum(np.searchsorted(self.inner, wanted), len(self.inner) - 1)
-        return pa.array(self.of_inner[at], mask=self.inner[at] != wanted)
+        found = self.homes.of(pc.fill_null(innermost, -1).to_numpy(zero_copy_only=False))
+        return pa.array(found, mask=found < 0)
 
     def largest(self, by: str, most: int) -> pa.Table:
         """The first `most` rows by a column. Ties go to more vertices, more edges, the smaller id."""
@@ -63,18 +60,12 @@ def listed_groups(result: Result, program: str, level: int | None = None) -> Lis
     record = result.groups_record(program)
     level = record.group_level if level is None else level
     table = result.table(result.groups_table(program))
+    names = [*COLUMNS, *(["track"] if "track" in table.schema.names else [])]
     with result.reading():
-        every = table.to_table(columns=[*COLUMNS, "is_leaf"]).sort_by("id")
-    ids, k = every["id"].to_numpy(), every["k"].to_numpy()
-    if level is None:
-        home = np.where(every["is_leaf"].to_numpy(zero_copy_only=False), np.arange(len(ids)), -1)
-    else:
-        parent = every["parent"]
-        up = np.where(parent.is_valid(), np.searchsorted(ids, parent.fill_null(0).to_numpy()), np.arange(len(ids)))
-        home = np.arange(len(ids))
-        while (rises := (up[home] != home) & (k[up[home]] >= level)).any():
-            home = np.where(rises, up[home], home)
-        home = np.where(k >= level, home, -1)
-    inside = home >= 0
-    rows = every.select(COLUMNS).take(pa.array(np.unique(home[inside])))
-    return ListedGroups(rows, str(record.group_column), ids[inside], ids[home[inside]])
+        every = table.to_table(columns=[*names, "is_leaf"]).sort_by("id")
+    ids, k, vertices, edges = (every[name].to_numpy() for name in ("id", "k", "vertices", "edges"))
+    parent = every["parent"].fill_null(-1).to_numpy()
+    is_leaf = every["is_leaf"].to_numpy(zero_copy_only=False)
+    homes = homes_of(HierarchyRows(ids, k, parent, vertices, edges, is_leaf), level)
+    rows = every.select(names).take(pa.array(np.searchsorted(ids, np.unique(homes.listed))))
+    return ListedGroups(rows, str(record.group_column), homes)

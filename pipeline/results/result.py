@@ -283,8 +283,8 @@ class Result:
 
     @property
     def in_series(self) -> bool:
-        """Whether it is part of a series of nights, in which DN-graphs keep their tracks."""
-        return self.manifest.tracks is not None and bool(self.manifest.settings.get("nightly", {}).get("series"))
+        """Whether it is part of a series of nights, in which groups keep their tracks."""
+        return bool(self.manifest.every_tracks) and bool(self.manifest.settings.get("nightly", {}).get("series"))
 
     @cached_property
     @naming_keywords()
@@ -325,7 +325,8 @@ class Result:
     def core_groups(self) -> ResultTable:
         """Groups of cores, sorted by id: id int64, k int32, parent int64 (the smallest group that contains it and more;
         null without one), vertices int64, edges int64, density float64 (edges over pairs), is_leaf bool (whether it
-        contains no smaller group). A group is a connected component of the vertices with core number k or more.
+        contains no smaller group), track int64 (constant over the nights of a series; null unless is_leaf, absent in
+        results of earlier releases). A group is a connected component of the vertices with core number k or more.
 
         Raises UsageError if the run did not compute the program core_groups.
         """
@@ -334,7 +335,8 @@ class Result:
     @cached_property
     @naming_keywords()
     def community_groups(self) -> ResultTable:
-        """Communities of all levels of the program leiden, sorted by id, with the columns of `core_groups`. Communities
+        """Communities of all levels of the program leiden, sorted by id, with the columns of `core_groups`; those of
+        level 1 have a track. Communities
         of level k are parts of those of level k - 1; level 0 has the connected components of the graph. A row is a set
         of vertices that is a community at every level above the k of its parent, up to its own k. A vertex alone is in
         none.

@@ -7,6 +7,7 @@ import posixpath
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from ...tasks.errors import EdgemillError, StoreLost, UsageError
@@ -14,6 +15,7 @@ from ...tasks.storage.folders import Folder
 from ...tasks.storage.locations import normalized
 from ..output.manifest import Manifest, is_exact, is_result, next_track
 from ..settings.dates import date_pattern, has_date, replace_date
+from ..settings.declared_programs import LAMBDA
 from .result import Result
 
 _BESIDE = r"(\.failed\.log\.jsonl|\.edgemill[.-].*)?"
@@ -68,13 +70,14 @@ class Series:
             None,
         )
 
-    def next_track(self) -> int:
-        """The first track that no existing result of the series has used, 1 without results.
+    def next_track(self, groups: str = LAMBDA) -> int:
+        """The first track of DN-graphs, or of groups of a program, that no existing result of the series has used, 1
+        without results.
 
         Raises UsageError if a manifest cannot be read.
         """
         with ThreadPoolExecutor(_READERS) as readers:
-            return max(readers.map(next_track, map(self.at, self.days())), default=1)
+            return max(readers.map(partial(next_track, groups=groups), map(self.at, self.days())), default=1)
 
 
 def _normal(series: str) -> str:

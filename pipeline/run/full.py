@@ -192,12 +192,12 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> MadeTables
         import_early()
 
     @cache
-    def lineage() -> Lineage:
+    def lineage(groups: str) -> Lineage:
         base = None if run.call.night is not None else _base(run)
         if base is not None:
-            found = lineage_from(base, run.source.id_type, run.events)
+            found = lineage_from(base, run.source.id_type, run.events, groups)
         else:
-            found = lineage_of(run.call.night, run.source.id_type, run.events)
+            found = lineage_of(run.call.night, run.source.id_type, run.events, groups)
         run.call.reads(found.before)
         return found
 

@@ -20,7 +20,7 @@ from ..bounding.schedule import BoundingContext, BoundingResult
 from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
 from ..nightly.night import Lineage
-from ..nightly.track_assignment import GroupBuckets, TrackedGroups, assign_tracks
+from ..nightly.track_assignment import GroupBuckets, TrackedGroups, assign_tracks, track_programs
 from ..opening.context import RunContext
 from ..opening.input import input_record
 from ..output.manifest import (
@@ -39,6 +39,7 @@ from ..output.manifest import (
 )
 from ..plan.plan import Plan
 from ..results.result import Result
+from ..settings.declared_programs import LAMBDA
 from ..stages.extracting import Groups, KnownLambda, extract
 from ..stages.publishing import (
     EarlyEdges,
@@ -76,14 +77,14 @@ def make_tables(
     graph: Graph,
     progress: BoundingCheckpoint,
     kept: KeptPrograms,
-    lineage: Callable[[], Lineage],
+    lineage: Callable[[str], Lineage],
     earlier: Callable[[], Result | None],
 ) -> MadeTables:
     """Find λ and the values that depend on it, run the programs, and write all tables.
 
-    `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs may take
-    tracks, and `earlier` the one with whose groups programs may begin. Raises StateLost if a worker is lost together
-    with state that is not in a checkpoint.
+    `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs, or groups
+    of a program, may take tracks, and `earlier` the one with whose groups programs may begin. Raises StateLost if a
+    worker is lost together with state that is not in a checkpoint.
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
@@ -96,7 +97,7 @@ def make_tables(
         ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports, earlier())
     if known is None:
         assert ran is not None  # the settings name a program
-        return MadeTables(_publish_programs(run, engine, graph, ran))
+        return MadeTables(_publish_programs(run, engine, graph, ran, lineage))
     files, converged = run.plan.files, known.bounded.converged
     how = table_format(run, converged)
     added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
@@ -119,7 +120,7 @@ def make_tables(
         if groups is None:
             write_edges()
         else:
-            tracked = _follow(run, engine, graph, groups, lineage())
+            tracked = _follow(run, engine, graph, groups, lineage(LAMBDA))
         published = publish_results(
             engine,
             stage,
@@ -135,14 +136,14 @@ def make_tables(
             vertices or sum_by_vertex(engine, Findings(buckets, degrees, known.results)),
             how,
         )
-        published = _with_tables(run, engine, graph, ran, published, files)
+        published, records = _with_tables(run, engine, graph, ran, published, lineage)
     outcome = TablesOutcome(
         known.bounded,
         known.unsettled,
         published,
         groups.record if groups else None,
         tracked.record if tracked else None,
-        [] if ran is None else ran.records,
+        records,
     )
     order = None if known.order is None else engine.gather([known.order])[0]
     return MadeTables(manifest_of(run, graph, outcome), order, _arcs(run, engine, graph))
@@ -158,13 +159,15 @@ def _arcs(run: RunContext, engine: Engine, graph: Graph) -> EdgeArcs | None:
     return EdgeArcs.of(engine.gather(graph.buckets.edges), directed, weighted)
 
 
-def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:
+def _publish_programs(
+    run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults, lineage: Callable[[str], Lineage]
+) -> Manifest:
     """Write the table of vertices of a run without λ."""
     buckets, degrees, files = graph.buckets, graph.partitions.degrees, run.plan.files
     with run.events.stage("publish", files * len(buckets.edges)) as stage:
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, table_format(run))
-        published = _with_tables(run, engine, graph, ran, published, files)
-    return manifest_of(run, graph, TablesOutcome(None, 0, published, None, None, ran.records))
+        published, records = _with_tables(run, engine, graph, ran, published, lineage)
+    return manifest_of(run, graph, TablesOutcome(None, 0, published, None, None, records))
 
 
 def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Future] | None) -> list[Future] | None:
@@ -175,26 +178,35 @@ def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Futu
 
 
 def _with_tables(
-    run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults | None, published: Published, files: int
-) -> Published:
-    """The same after the tables of programs, if there are any, have been written."""
+    run: RunContext,
+    engine: Engine,
+    graph: Graph,
+    ran: ProgramResults | None,
+    published: Published,
+    lineage: Callable[[str], Lineage],
+) -> tuple[Published, list[ProgramRecord]]:
+    """The same after the tables of programs, if there are any, have been written; and the records of programs."""
     if ran is None:
-        return published
+        return published, []
     from ..programs.results import publish_groups, publish_pairs, publish_similar
 
-    written = []
+    written, records = [], ran.records
     if ran.pairs is not None:
         written += publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
     if ran.groups:
-        written += publish_groups(engine, ran.groups, table_format(run))
+        own = graph.buckets.ids, run.source.id_type, ran.groups, ran.records
+        tracked = track_programs(engine, run.events, run.settings, *own, lineage)
+        written += publish_groups(engine, ran.groups, tracked.tracks, table_format(run))
+        records = tracked.records
     if ran.similar is not None:
         written += publish_similar(engine, ran.similar, table_format(run))
-    return replace(published, files=[*published.files, *written])
+    return replace(published, files=[*published.files, *written]), records
 
 
 def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, lineage: Lineage) -> TrackedGroups:
     buckets = graph.buckets
-    found = GroupBuckets(buckets.ids, groups.found, buckets.starts, groups.highest, run.source.id_type)
+    own = buckets.ids, groups.found, buckets.starts, groups.highest
+    found = GroupBuckets.of_dn_graphs(*own, run.source.id_type)
     return assign_tracks(engine, run.events, found, lineage)
 
 

@@ -37,7 +37,17 @@ from ..stages.task_engine import ThreadedEngine
 from .deciding import Decision
 from .eligibility import NotUsable, earlier_result, obstacle
 from .result_manifest import UpdateFiles, UpdateOutcome, manifest_of, nights_since
-from .unchanged import REASON, Unchanged, lineage_to, move_state, same_tracks, state_found, state_place, take_all
+from .unchanged import (
+    REASON,
+    Unchanged,
+    lineage_to,
+    move_state,
+    programs_with_same_tracks,
+    same_tracks,
+    state_found,
+    state_place,
+    take_all,
+)
 
 NOTHING = Decision("changes", REASON)
 
@@ -86,6 +96,9 @@ def _nothing_changed(call: Call, source: Source, start: Start) -> Unchanged | No
     tracks = same_tracks(base, lineage_to(call, source, base))
     if not start.change.is_empty or start.order is None or tracks is None or written_otherwise(call, base):
         return None
+    programs = programs_with_same_tracks(call, source, base)
+    if programs is None:
+        return None
     if base.manifest.input.vertices is not None:  # this run has no attributes, and the files to take over have
         return None
     went = UpdateOutcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
@@ -95,7 +108,7 @@ def _nothing_changed(call: Call, source: Source, start: Start) -> Unchanged | No
         move_state(call.settings, base, call.staging, call.events)
     assert base.manifest.dense is not None  # checked with the other obstacles
     made = UpdateFiles(files, len(files), None, base.manifest.dense, tracks)
-    return Unchanged(manifest_of(call, source, base, made, went, base.manifest.programs), base)
+    return Unchanged(manifest_of(call, source, base, made, went, programs), base)
 
 
 def written_otherwise(call: Call, base: Result) -> bool:

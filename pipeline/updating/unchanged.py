@@ -26,9 +26,18 @@ from ..nightly.night import Lineage, lineage_of, refuse_few_edges
 from ..opening.context import Call
 from ..opening.existing_result import differences
 from ..opening.input import input_record
-from ..output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
+from ..output.manifest import (
+    EarlierRecord,
+    InputRecord,
+    Manifest,
+    OutputRecord,
+    ProgramRecord,
+    TracksRecord,
+    UpdateRecord,
+)
 from ..output.staging import Staging
 from ..results.result import Result
+from ..settings.declared_programs import LAMBDA
 from ..settings.models import Settings
 from .eligibility import NotUsable, earlier_result
 
@@ -122,7 +131,8 @@ def take_over_unchanged(call: Call, source: Source, known: str | None, digests: 
     refuse_few_edges(call.before, settings.nightly, base.manifest.counts.edges)
     lineage = lineage_to(call, source, base)
     tracks = same_tracks(base, lineage)
-    if base.manifest.tracks is not None and tracks is None:
+    programs = programs_with_same_tracks(call, source, base)
+    if (base.manifest.tracks is not None and tracks is None) or programs is None:
         return None
     if is_full_run_due(settings, base):
         return None
@@ -155,6 +165,7 @@ def take_over_unchanged(call: Call, source: Source, known: str | None, digests: 
             "exchanges": [],
             "stages": events.stages,
             "tracks": tracks,
+            "programs": programs,
             "update": record,
             "outputs": [
                 OutputRecord(path=call.staging.prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256)
@@ -177,26 +188,40 @@ def take_all(result: Result, folder: Folder) -> list[OutputFile]:
         return list(linkers.map(taken, result.manifest.outputs))
 
 
-def lineage_to(call: Call, source: Source, base: Result) -> Lineage:
-    """The earlier results from which DN-graphs take their tracks: the results of the series, or else the earlier
-    result.
+def lineage_to(call: Call, source: Source, base: Result, groups: str = LAMBDA) -> Lineage:
+    """The earlier results from which DN-graphs, or groups of a program, take their tracks: the results of the series,
+    or else the earlier result.
     """
     if call.night is not None:
-        lineage = lineage_of(call.night, source.id_type, call.events)
+        lineage = lineage_of(call.night, source.id_type, call.events, groups)
         call.reads(lineage.before)
         return lineage
-    tracks = base.manifest.tracks
+    tracks = base.manifest.tracks_of(groups)
     day = str(base.manifest.settings.get("nightly", {}).get("date") or "")
-    return Lineage(1 if tracks is None else tracks.next, base, day)
+    return Lineage() if tracks is None else Lineage(tracks.next, base, day)
 
 
-def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
+def same_tracks(base: Result, lineage: Lineage, groups: str = LAMBDA) -> TracksRecord | None:
     """The record of tracks if all tracks are the same as in the earlier result; None if they may differ."""
-    tracks, dense, before = base.manifest.tracks, base.manifest.dense, lineage.before
-    if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks or not dense:
+    tracks, before = base.manifest.tracks_of(groups), lineage.before
+    if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks:
         return None
     earlier = EarlierRecord(day=lineage.day, path=str(base.place), run=base.manifest.run)
-    return TracksRecord(previous=earlier, continued=dense.dn_graphs, again=0, new=0, next=lineage.first)
+    continued = tracks.continued + tracks.again + tracks.new
+    return TracksRecord(previous=earlier, continued=continued, again=0, new=0, next=lineage.first)
+
+
+def programs_with_same_tracks(call: Call, source: Source, base: Result) -> list[ProgramRecord] | None:
+    """The records of the programs of the earlier result, with its tracks continued; None if some tracks may differ."""
+    found = []
+    for record in base.manifest.programs:
+        if record.tracks is not None:
+            tracks = same_tracks(base, lineage_to(call, source, base, record.name), record.name)
+            if tracks is None:
+                return None
+            record = record.model_copy(update={"tracks": tracks})
+        found.append(record)
+    return found
 
 
 def is_full_run_due(settings: Settings, base: Result) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...tasks.update.arcs import EdgeArcs
 from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.order import Order
 from ...tasks.update.state import State
-from ..nightly.track_assignment import GroupBuckets, assign_tracks
+from ..nightly.track_assignment import GroupBuckets, TrackedPrograms, assign_tracks, track_programs
 from ..opening.context import Call
 from ..opening.reading import edge_column
 from ..output.manifest import Manifest, ProgramRecord
@@ -86,18 +87,22 @@ def _publish(
         state = State(graph, found.order, forest, _arcs(source, start))
         kept_state = beside.submit(keep_state, call.settings, call.staging, events, state, base)
         with events.stage("publish", 0):
-            buckets = GroupBuckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
+            ids = one.buckets.ids
+            buckets = GroupBuckets.of_dn_graphs(ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
             tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
+            lineage = partial(lineage_to, call, source, base)
+            own_tables = ids, source.id_type, tables_of_groups, programs
+            of_programs = track_programs(engine, events, call.settings, *own_tables, lineage)
             (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
             values = vertex_values(start, tables, found, one, support, engine.threads)
             published, kept = publish_tables(
                 engine, one, own, triangles, tracks, values, how, earlier, edges.result(), columns
             )
-            files = [*published.files, *_write_groups(engine, tables_of_groups, how)]
+            files = [*published.files, *_write_groups(engine, tables_of_groups, of_programs, how)]
             kept_state.result()
     made = UpdateFiles(files, kept, published.summaries[0], groups.record, tracked.record)
     went = UpdateOutcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
-    return manifest_of(call, source, base, made, went, programs)
+    return manifest_of(call, source, base, made, went, of_programs.records)
 
 
 def _run_programs(
@@ -113,12 +118,14 @@ def _run_programs(
     return run_on_one_block(engine, call.events, call.settings, source, graph.ids, buckets, one.degrees, earlier)
 
 
-def _write_groups(engine: ThreadedEngine, tables: GroupTables, how: TableOptions) -> list[OutputFile]:
+def _write_groups(
+    engine: ThreadedEngine, tables: GroupTables, tracked: TrackedPrograms, how: TableOptions
+) -> list[OutputFile]:
     if not tables:
         return []
     from ..programs.results import publish_groups
 
-    return publish_groups(engine, tables, how)
+    return publish_groups(engine, tables, tracked.tracks, how)
 
 
 def _arcs(source: Source, start: Start) -> EdgeArcs | None:

@@ -45,6 +45,11 @@ class BucketGroups(SizedArrays):
         """The rows of `components` that are DN-graphs."""
         return self.components[np.flatnonzero(self.components.is_dn_graph)]
 
+    @property
+    def listed(self) -> HierarchyRows:
+        """The groups that get tracks, as those of a program that are listed."""
+        return self.dn_graphs
+
 
 def collect_groups(tree: BucketTree, highest: int, parts: Mapping[int, Answer]) -> BucketGroups:
     """The groups of a bucket, from the components of its own edges and the answer of the task that merges outlines."""

@@ -51,6 +51,7 @@ GROUPS_OF_PROGRAM = pa.schema(
         ("edges", pa.int64()),
         ("density", pa.float64()),
         ("is_leaf", pa.bool_()),
+        ("track", pa.int64()),
     ]
 )
 _MEMBERS = pa.schema([("dn_graph", pa.int64())])
@@ -129,9 +130,11 @@ def write_groups(
     return [write_group_file(how, table, groups.bucket, slice(0, len(table))) for table in tables]
 
 
-def write_groups_of_program(how: TableOptions, table: str, bucket: int, groups: HierarchyRows) -> OutputFile:
+def write_groups_of_program(
+    how: TableOptions, table: str, bucket: int, groups: HierarchyRows, tracks: NDArray[np.int64]
+) -> OutputFile:
     """Write part-N.parquet of a table of groups, such as core_groups, as `Result` describes it: the groups whose least
-    vertex is in the bucket.
+    vertex is in the bucket. `tracks` [groups] are -1 for groups without one.
     """
 
     def batches() -> Iterator[list[pa.Array]]:
@@ -139,7 +142,7 @@ def write_groups_of_program(how: TableOptions, table: str, bucket: int, groups: 
             own = groups[rows]
             density = own.edges / (own.vertices * (own.vertices - 1) / 2)
             sizes = (pa.array(column) for column in (own.vertices, own.edges, density, own.is_leaf))
-            yield [pa.array(own.id), pa.array(own.level), _or_null(own.parent), *sizes]
+            yield [pa.array(own.id), pa.array(own.level), _or_null(own.parent), *sizes, _or_null(tracks[rows])]
 
     name = f"{table}/part-{bucket:05d}.parquet"
     return write_table(how.folder, name, GROUPS_OF_PROGRAM, 1, batches(), how.compression)

@@ -5,6 +5,7 @@ Components are found by union-find over batches of edges. Shares no code with th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,28 @@ def groups_by_level(edges: EdgeTable, size: int) -> tuple[dict[str, NDArray[Any]
 
 
 def read_groups(out: Folder, manifest: dict[str, Any], table: str) -> dict[str, NDArray[Any]]:
-    """A table of groups of a program as arrays, with parent -1 for none. Raises Flaw."""
-    return _read(out, manifest, table, _GROUPS_OF_PROGRAM)
+    """A table of groups of a program as arrays, with parent -1 for none, after a check of its tracks. Raises Flaw."""
+    (record,) = (own for own in manifest["programs"] if f"{own.get('group_column')}s" == table)
+    tracks = record.get("tracks")  # results of earlier releases have no tracks
+    if tracks is None:
+        return _read(out, manifest, table, _GROUPS_OF_PROGRAM)
+    found = _read(out, manifest, table, _GROUPS_OF_PROGRAM | {"track": pa.int64()}, ("parent", "track"))
+    track, listed = found.pop("track"), _are_listed(found, record.get("group_level"))
+    for at in np.flatnonzero((track >= 0) != listed)[:1].tolist():
+        raise Flaw(f"group {found['id'][at]} {'has no track' if listed[at] else 'is not listed, but has a track'}")
+    _check_tracks(track[listed], tracks, "groups")
+    return found
+
+
+def _are_listed(groups: dict[str, NDArray[Any]], level: int | None) -> NDArray[np.bool_]:
+    """[groups] whether each is one of those at a level, or with None contains no smaller group."""
+    if level is None:
+        leaf: NDArray[np.bool_] = groups["is_leaf"]
+        return leaf
+    order = np.argsort(groups["id"])
+    at = order[np.minimum(np.searchsorted(groups["id"], groups["parent"], sorter=order), max(order.size - 1, 0))]
+    below = (groups["parent"] < 0) | (groups["k"][at] < level) if order.size else np.zeros(0, np.bool_)
+    return (groups["k"] >= level) & below
 
 
 def compare_groups(stored: dict[str, NDArray[Any]], groups: dict[str, NDArray[Any]]) -> None:
@@ -182,16 +203,18 @@ def _ids(components: dict[str, Int], highest: int, stored: Int) -> Int:
     return (components["least"] << highest.bit_length()) + components["k"]
 
 
-def _check_tracks(track: Int, record: dict[str, Any]) -> None:
-    """Check that DN-graphs have distinct tracks below the next free number, and the manifest's number of new ones."""
+def _check_tracks(track: Int, record: dict[str, Any], what: str = "DN-graphs") -> None:
+    """Check that DN-graphs, or listed groups of a program, have distinct tracks below the next free number, and the
+    manifest's number of new ones.
+    """
     numbers = np.sort(track)
     for at in np.flatnonzero(numbers[1:] == numbers[:-1])[:1].tolist():
-        raise Flaw(f"track {numbers[at]} is that of several DN-graphs")
+        raise Flaw(f"track {numbers[at]} is that of several {what}")
     for outside in numbers[(numbers < 1) | (numbers >= record["next"])][:1].tolist():
         raise Flaw(f"track {outside} is not from 1 to {record['next'] - 1}, as the manifest says")
     parts = [record[name] for name in ("continued", "again", "new")]
     if sum(parts) != track.size or min(parts) < 0:
-        raise Flaw(f"the manifest's tracks are {parts}; the table has {track.size:,} DN-graphs")
+        raise Flaw(f"the manifest's tracks are {parts}; the table has {track.size:,} {what}")
     first = record["next"] - record["new"]
     if (found := int((numbers >= first).sum())) != record["new"]:
         raise Flaw(f"{found:,} tracks are {first} or more; the manifest says that {record['new']:,} are new")
@@ -238,10 +261,16 @@ def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
     return found, home, of_edge
 
 
-def _read(out: Folder, manifest: dict[str, Any], name: str, columns: dict[str, pa.DataType]) -> dict[str, NDArray[Any]]:
-    """The table as arrays, with parent -1 for roots."""
-    table = read_table(out, manifest, name, [], columns, nulls=("parent",))
-    filled = {column: table[column].fill_null(-1) if column == "parent" else table[column] for column in columns}
+def _read(
+    out: Folder,
+    manifest: dict[str, Any],
+    name: str,
+    columns: dict[str, pa.DataType],
+    nulls: Sequence[str] = ("parent",),
+) -> dict[str, NDArray[Any]]:
+    """The table as arrays, with -1 for null in the columns `nulls`, such as the parent of a root."""
+    table = read_table(out, manifest, name, [], columns, nulls=nulls)
+    filled = {column: table[column].fill_null(-1) if column in nulls else table[column] for column in columns}
     return {column: values.to_numpy(zero_copy_only=False) for column, values in filled.items()}
 
 

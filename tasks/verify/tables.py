@@ -26,6 +26,7 @@ from ..storage.own_files import NOT_A_FILE, plain_path
 from .reading import Flaw, Int, id_array, positions, read_file, read_table, reject, table_files
 
 _TEXTS, _SHARES = [str], dict.fromkeys(("median", "mean", "exact", "below"), float)
+_TRACKS = dict.fromkeys(("next", "continued", "again", "new"), int)
 _LAMBDA = {"max": int, "sum": int, "histogram": [[int]], "vertices?": [[int]]}
 _KEYS: Any = {
     "input": {
@@ -52,11 +53,11 @@ _KEYS: Any = {
     "programs?": [
         {
             **{"name": str, "columns": _TEXTS, "edge_columns?": _TEXTS, "parameters": {}, "facts?": {}},
-            **{"supersteps": int, "converged": bool},
+            **{"supersteps": int, "converged": bool, "tracks?": _TRACKS},
         }
     ],
     "dense?": {},
-    "tracks?": dict.fromkeys(("next", "continued", "again", "new"), int),
+    "tracks?": _TRACKS,
 }
 """Keys of the manifest that the checks use, and their types. With ? a key may be absent or null."""
 

@@ -398,9 +398,12 @@ def test_groups_that_are_not_there(tmp_path: Path) -> None:
             groups_of(result, 3, groups=name)
         ended = call("top", out, "--groups", name)
         assert ended.exit_code == 2 and why in ended.output
-    for command in (["members", out, "--track", "1"], ["subgraph", out, "--dn-graph", "1"]):
-        ended = call(*command, "--groups", "leiden")
-        assert ended.exit_code == 2 and "DN-graph" in ended.output
+    for command, why in (
+        (["members", "--track"], "has no table"),
+        (["subgraph", "--dn-graph"], "DN-graphs are of lambda"),
+    ):
+        ended = call(*command, "1", out, "--groups", "leiden")
+        assert ended.exit_code == 2 and why in ended.output
     assert call("top", out, "--level", "1").exit_code == 2
 
 
