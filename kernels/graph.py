@@ -198,7 +198,7 @@ LEIDEN_CLASSES = 8
 
 @dataclass(frozen=True)
 class Weighted:
-    """A graph for `leiden`, with weights, and sizes of its vertices. Each edge is in the rows of both ends; none is a loop.
+    """A graph for `leiden`, with weights and sizes of vertices. Each edge is in the rows of both ends; none is a loop.
 
     Edges of a directed graph in both directions are one, whose weight is the sum.
     """

@@ -12,7 +12,7 @@ times two; for the constant Potts model (Traag, Van Dooren, Nesterov, 2011) a si
 the weights of its out-edges and of its in-edges, and in place of S(C)² / 2 is the product of their sums. The resolution
 is divided by the weight of all edges then.
 
-Vertices move in rounds. A hash puts each vertex into one of LEIDEN_CLASSES classes. The vertices of a class choose where to
+Vertices move in rounds. A hash puts each vertex into one of a few classes. The vertices of a class choose where to
 move at the same time, from the same state, and then all move. The vertices of a group are merged to its parts in the
 same way; where the paper merges a vertex at random, each takes the best merger. Weights are integers, so that sums do
 not depend on the order. Vertices of the last level of an iteration move until no move of a single one, to the group of
