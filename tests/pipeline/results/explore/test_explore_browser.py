@@ -16,7 +16,7 @@ from distributed import Client
 
 import runs
 from chromium import Navigated, Page, chromium, page
-from edgemill.pipeline import Result, mine
+from edgemill.pipeline import Result, groups_of, mine, top
 from edgemill.pipeline.explorer import api
 from known_graphs import FACEBOOK
 from made import made
@@ -301,25 +301,32 @@ def test_the_groups_of_programs(tab: Page, with_programs: Result) -> None:
         tab.until(DRAWN)
         assert text(tab, "#largest-title") == "Groups of leiden"
         assert text(tab, "#chosen-title") == "Vertex 107"  # it stays selected
-        assert text(tab, "#facts tbody tr:nth-child(4)").split() == ["level", "3", "392", "6,828"]
-        assert "392 vertices of it" in tab.run("canvas.getAttribute('aria-label')")
+        community = groups_of(with_programs, 107, groups="leiden")[-2]  # the last one is the component
+        row = ["level", str(community.k), f"{community.vertices:,}", f"{community.edges:,}"]
+        assert text(tab, "#facts tbody tr:nth-child(4)").split() == row
+        assert f"{community.vertices:,} vertices of it" in tab.run("canvas.getAttribute('aria-label')")
         assert tab.run("[...by.options].map(option => option.text)") == ["vertices", "edges", "density"]
-        assert tab.run("document.querySelectorAll('#largest tbody tr').length") == 15
+        communities = top(with_programs, groups="leiden", count=50).to_pylist()
+        largest = f"Group of {communities[0]['vertices']} vertices"
+        assert tab.run("document.querySelectorAll('#largest tbody tr').length") == len(communities) > 10
         tab.run("document.querySelector('#largest tbody a').click()")
-        tab.until(f"{chosen} === 'Group of 548 vertices' && {DRAWN}")
+        tab.until(f"{chosen} === '{largest}' && {DRAWN}")
         assert tab.run("document.querySelectorAll('#largest tr[aria-current]').length") == 1
-        assert text(tab, "#readout") == "level 2: 548 vertices, 5,356 edges; 2 groups in it"
+        inside = with_programs.community_groups.to_table()["parent"].to_pylist().count(communities[0]["id"])
+        sizes = f"{communities[0]['vertices']} vertices, {communities[0]['edges']:,} edges"
+        assert text(tab, "#readout") == f"level {communities[0]['k']}: {sizes}; {inside} groups in it"
         csv = tab.run("fetch(document.querySelector('#csv').href).then(answer => answer.text())")
-        assert len(csv.splitlines()) == 549
+        assert len(csv.splitlines()) == 1 + communities[0]["vertices"]
         tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
         tab.press("ArrowDown")
         inner = focus(tab)
         tab.press("Enter")
-        tab.until(f"{chosen} !== 'Group of 548 vertices' && {DRAWN}")
+        tab.until(f"{chosen} !== '{largest}' && {DRAWN}")
         assert text(tab, "#readout") == inner
-        assert text(tab, "#icicle [role=treeitem]").startswith("level 2 · 548 v")  # below the group around it
+        outer = f"level {communities[0]['k']} · {communities[0]['vertices']} v"
+        assert text(tab, "#icicle [role=treeitem]").startswith(outer)
         tab.press("Escape")
-        tab.until(f"{chosen} === 'Group of 548 vertices' && {DRAWN}")
+        tab.until(f"{chosen} === '{largest}' && {DRAWN}")
         assert text(tab, "#icicle [role=treeitem]").startswith("level 0 · 4,039 v")
         opened(tab, f"{served.address}?groups=core_groups#search=1912,107")
         assert text(tab, "#facts p a") == "level 70: 470 vertices, 28,738 edges"
