@@ -193,7 +193,9 @@ class GroupsBefore:
 
 @dataclass(frozen=True)
 class OneBlockGraph:
-    """All edges of a graph, in one block on a CPU, or for a program that is `at_once_on_gpus` also on a GPU."""
+    """All edges of a graph, in one block on a CPU, or for a program that is `at_once_on_gpus` also on a GPU. For a
+    `GraphProgram` that has `device_bytes`, only the rows are there.
+    """
 
     number: Array
     """[vertices] dense numbers, ascending; other vertices are their positions here."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.kernels import programs as gathers
+from edgemill.kernels.cpu.leiden import BLOCK, HEAVY
 from edgemill.kernels.graph import InRows, Weighted
 from edgemill.kernels.leiden import (
     directed_graph_of_rows,
@@ -168,6 +169,24 @@ def test_planted_groups_are_found(threads: int, monkeypatch: pytest.MonkeyPatch)
     with kernel_threads(threads):
         group = last(list(leiden(own, unit)), len(graph))
     assert group.tolist() == [vertex // 40 for vertex in range(len(graph))]
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0])
+def test_the_same_bits_for_any_number_of_threads(resolution: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a graph with many blocks of vertices, and hubs that a thread takes by themselves."""
+    monkeypatch.setattr("edgemill.kernels.cpu.leiden.FEWEST", 1)
+    vertices, drawn = 3000, np.random.default_rng(6)
+    source, target = drawn.integers(0, vertices, (2, 12_000)).astype(np.int32)
+    target[:8000] = source[:8000] // 30 * 30 + drawn.integers(0, 30, 8000)
+    hubs = np.repeat(np.arange(3, dtype=np.int32), vertices)
+    ends = np.append(source, hubs), np.append(target, np.tile(np.arange(vertices, dtype=np.int32), 3))
+    graph, unit = graph_for_modularity(*ends, None, vertices)
+    assert np.diff(graph.offsets).max() > HEAVY and vertices > 8 * BLOCK
+    found = []
+    for threads in (1, 2, 3):
+        with kernel_threads(threads):
+            found.append([[own.tolist() for own in one.levels] for one in partitions(graph, unit * resolution)])
+    assert len(found[0]) > 0 and found[0] == found[1] == found[2]
 
 
 def test_a_ring_of_cliques_by_the_constant_potts_model() -> None:
